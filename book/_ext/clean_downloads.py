@@ -1,0 +1,130 @@
+"""Sphinx extension: every chapter can be downloaded as a notebook that reads like a notebook.
+
+MyST-NB leaves the executed chapter in ``jupyter_execute``, but its text still holds MyST's roles and
+directives, which Jupyter shows as raw markup. This extension writes a plain version beside the page's
+source (``_sources/<page>.ipynb``): glued numbers are filled in, admonitions become quotations, hidden
+solutions fold away, labels disappear, outputs are left out. The theme then offers the file for download.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from ast import literal_eval
+from pathlib import Path
+
+import nbformat
+from sphinx.application import Sphinx
+
+LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.M)
+TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|eq|prf:ref|cite|cite:[tp])\}`([^`]*)`")
+GLUED = re.compile(r"\{glue:text\}`([^`:]+)(?::([^`]*))?`")
+OTHER_ROLE = re.compile(r"\{[a-z][\w:-]*\}(`[^`]*`)")
+FENCE = re.compile(r"^(?P<fence>:{3,}|`{3,})\{(?P<kind>[\w:-]+)\}[ ]*(?P<title>.*)$")
+OPTION = re.compile(r"^:[\w-]+:.*$")
+
+
+def plain_markdown(text: str, glued: dict[str, str]) -> str:
+    """Return ``text`` without MyST's own syntax; ``glued`` maps names to the text/plain of their values.
+
+    Raises KeyError for a glued name that does not exist.
+    """
+    text = LABEL.sub("", text)
+    text = GLUED.sub(lambda match: _formatted(glued[match[1]], match[2]), text)
+    text = TARGET_ROLE.sub(lambda match: _target_text(match[1]), text)
+    text = OTHER_ROLE.sub(r"\1", text)
+    return re.sub(r"\n{3,}", "\n\n", _without_directives(text.splitlines())).strip("\n")
+
+
+def _formatted(plain: str, spec: str | None) -> str:
+    try:
+        value = literal_eval(plain)
+    except (SyntaxError, ValueError):
+        value = plain  # not a Python literal: its text is what the book shows
+    return format(value, spec) if spec else str(value)
+
+
+def _target_text(target: str) -> str:
+    """'what the reader sees <where-it-points>' or a bare label, which is made readable."""
+    titled = re.fullmatch(r"(.*?)\s*<[^>]*>", target, re.S)
+    return titled[1] if titled else target.replace("-", " ")
+
+
+def _without_directives(lines: list[str]) -> str:
+    """Turn directives into plain Markdown, innermost ones through recursion."""
+    out: list[str] = []
+    position = 0
+    while position < len(lines):
+        opening = FENCE.match(lines[position])
+        if opening is None:
+            out.append(lines[position])
+            position += 1
+            continue
+        fence = opening["fence"]
+        end = position + 1
+        while end < len(lines) and lines[end].rstrip() != fence:
+            end += 1
+        body = lines[position + 1:end]
+        while body and OPTION.match(body[0]):
+            body.pop(0)
+        out.extend(["", *_rendered(opening["kind"], opening["title"].strip(), body), ""])
+        position = end + 1
+    return "\n".join(out)
+
+
+def _rendered(kind: str, title: str, body: list[str]) -> list[str]:
+    inner = _without_directives(body).strip("\n").splitlines()
+    if kind in ("bibliography", "tableofcontents"):
+        return []
+    if kind == "math":
+        return ["$$", *inner, "$$"]
+    if kind in ("figure", "image"):
+        return [f"*{' '.join(inner)}*"] if inner else []
+    if kind.startswith("solution"):
+        return ["<details><summary><b>Solution</b></summary>", "", *inner, "", "</details>"]
+    if kind.startswith("exercise"):
+        return [f"**Exercise{': ' + title if title else ''}**", "", *inner]
+    if "dropdown" in kind:
+        return [f"<details><summary><b>{title}</b></summary>", "", *inner, "", "</details>"]
+    heading = title or kind.split(":")[-1].capitalize()
+    return [f"> **{heading}**", ">", *(f"> {line}".rstrip() for line in inner)]
+
+
+def plain_notebook(executed: Path, glue_file: Path) -> nbformat.NotebookNode:
+    """Read an executed chapter and return the notebook offered for download."""
+    notebook = nbformat.read(executed, as_version=4)
+    records = json.loads(glue_file.read_text(encoding="utf-8")) if glue_file.is_file() else {}
+    glued = {name: record["data"].get("text/plain", "") for name, record in records.items()}
+    notebook.metadata = nbformat.from_dict({
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    })
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = plain_markdown(cell.source, glued)
+        elif cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+            tags = set(cell.metadata.get("tags", []))
+            cell.metadata = nbformat.from_dict({})
+            if tags & {"hide-input", "remove-input", "hide-cell"}:
+                cell.metadata["jupyter"] = {"source_hidden": True}
+    notebook.cells = [cell for cell in notebook.cells if cell.source.strip()]
+    return notebook
+
+
+def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Write the download of a page that was executed, and tell the theme about it."""
+    executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
+    if app.builder.format != "html" or doctree is None or not executed.is_file():
+        return
+    notebook = plain_notebook(executed, executed.with_suffix(".glue.json"))
+    target = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+    context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def setup(app: Sphinx) -> dict:
+    # before the theme (500) turns ipynb_source into a button
+    app.connect("html-page-context", offer_notebook, priority=400)
+    return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}
