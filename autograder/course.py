@@ -1,0 +1,155 @@
+"""A course folder: where its sets, submissions and results are, as nbgrader_config.py says."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import nbformat
+from nbgrader.coursedir import CourseDirectory
+from nbgrader.utils import find_all_files
+from traitlets.config import Config, PyFileConfigLoader
+
+from autograder.rebuild import release_view
+
+CONFIG = "nbgrader_config.py"
+CATALOGUE = "catalogue.py"
+
+
+class CourseError(Exception):
+    """The course folder cannot be used as asked; one line that says what is wrong and how to mend it."""
+
+
+@dataclass
+class SetFiles:
+    """One set of the course: its source notebook, catalogue and data files, read from disk."""
+
+    name: str
+    folder: Path
+    notebook_text: str
+    catalogue: str
+    files: dict[str, bytes]
+
+    @cached_property
+    def source(self) -> nbformat.NotebookNode:
+        return nbformat.reads(self.notebook_text, as_version=4)
+
+    @cached_property
+    def released(self) -> nbformat.NotebookNode:
+        return release_view(self.source)
+
+    @cached_property
+    def version(self) -> str:
+        """A digest of everything that decides the verdicts of this set."""
+        digest = hashlib.sha256(self.notebook_text.encode() + b"\0" + self.catalogue.encode())
+        for name in sorted(self.files):
+            digest.update(name.encode() + b"\0" + self.files[name] + b"\0")
+        return digest.hexdigest()[:16]
+
+    @property
+    def files_as_text(self) -> dict[str, str]:
+        return {name: base64.b64encode(data).decode() for name, data in self.files.items()}
+
+
+class Course:
+    """The folder that holds nbgrader_config.py. Raises CourseError when there is none."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder.resolve()
+        if not (self.root / CONFIG).exists():
+            raise CourseError(f"{folder} is no course folder: it holds no {CONFIG}; name one with --course")
+        loader = PyFileConfigLoader(CONFIG, path=str(self.root))
+        try:
+            self.config: Config = loader.load_config()
+        except Exception as error:
+            raise CourseError(f"{self.root / CONFIG} cannot be read: {type(error).__name__}: {error}") from error
+        self.config.CourseDirectory.root = str(self.root)
+        self.dirs = CourseDirectory(config=self.config)
+        self._sets: dict[str, SetFiles] = {}
+
+    @property
+    def db_url(self) -> str:
+        return self.dirs.db_url
+
+    @property
+    def source_folder(self) -> Path:
+        return self.root / self.dirs.source_directory
+
+    @property
+    def results_folder(self) -> Path:
+        return self.root / "results"
+
+    @property
+    def report_folder(self) -> Path:
+        return self.root / "report"
+
+    @property
+    def feedback_folder(self) -> Path:
+        return self.root / self.dirs.feedback_directory
+
+    def step_folder(self, step: str, student: str, name: str) -> Path:
+        """The folder of one student's set in a step such as "submitted" or "autograded"."""
+        directory = getattr(self.dirs, f"{step}_directory")
+        return self.root / self.dirs.directory_structure.format(
+            nbgrader_step=directory, student_id=student, assignment_id=name
+        )
+
+    def set_names(self) -> list[str]:
+        """Names of the sets that have a source notebook of their own name, in order."""
+        if not self.source_folder.is_dir():
+            raise CourseError(f"there is no folder of source notebooks at {self.source_folder}")
+        return sorted(p.name for p in self.source_folder.iterdir() if (p / f"{p.name}.ipynb").exists())
+
+    def set_files(self, name: str) -> SetFiles:
+        """Raises CourseError for an unknown set."""
+        if name not in self._sets:
+            known = self.set_names()
+            if name not in known:
+                raise CourseError(f"there is no set {name!r}; the sets are {', '.join(known) or 'none'}")
+            folder = self.source_folder / name
+            ignore = [*self.dirs.ignore, "*.ipynb"]
+            files = {
+                os.path.relpath(path, folder): Path(path).read_bytes() for path in find_all_files(str(folder), ignore)
+            }
+            catalogue = folder / CATALOGUE
+            text = catalogue.read_text(encoding="utf-8") if catalogue.exists() else ""
+            notebook = (folder / f"{name}.ipynb").read_text(encoding="utf-8")
+            self._sets[name] = SetFiles(name, folder, notebook, text, files)
+        return self._sets[name]
+
+    def submissions(self, name: str) -> dict[str, Path]:
+        """Folders with something handed in for a set, by student."""
+        pattern = self.step_folder("submitted", "*", name)
+        relative = pattern.relative_to(self.root)
+        place = relative.parts.index("*") if "*" in relative.parts else None
+        if place is None:
+            raise CourseError(f"directory_structure {self.dirs.directory_structure!r} needs a folder for each student")
+        found = {}
+        for folder in sorted(self.root.glob(str(relative))):
+            if folder.is_dir():
+                found[folder.relative_to(self.root).parts[place]] = folder
+        return found
+
+    def has_submissions(self) -> list[str]:
+        """Names of the sets for which anything has been handed in."""
+        return [name for name in self.set_names() if self.submissions(name)]
+
+    def listed_students(self) -> list[str]:
+        """Ids that nbgrader_config.py lists (`c.CourseDirectory.db_students`), if it does."""
+        listed = self.config.get("CourseDirectory", {}).get("db_students", [])
+        return [s["id"] if isinstance(s, dict) else str(s) for s in listed]
+
+
+def safe_name(student: str) -> bool:
+    """Whether an id can be a file name of its own."""
+    return bool(student) and not re.search(r"[/\\\0]", student) and student not in (".", "..")
+
+
+def dump(data: object) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False)

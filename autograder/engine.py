@@ -1,0 +1,252 @@
+"""Turns submissions into results: prepares jobs, runs them on an executor, stores what comes back.
+
+The executor is any `concurrent.futures.Executor`. A result is stored as soon as it is there, so that a killed run
+goes on where it was; a submission whose rebuilt notebook, set and grader are unchanged is not run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from multiprocessing import get_context
+from pathlib import Path
+
+import numpy
+
+from autograder import __version__
+from autograder.course import Course, SetFiles
+from autograder.judge import Job, run_job
+from autograder.notebooks import Unreadable, find_notebook, read_notebook
+from autograder.rebuild import Rebuilt, rebuild
+from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
+from autograder.sandbox import BUBBLEWRAP
+from autograder.store import Store
+
+JUDGING = ["cellcode", "channel", "checks", "handles", "judge", "misconceptions", "notebooks", "rebuild", "results", "sandbox", "source", "student", "warm"]
+
+
+@cache
+def grader_version() -> str:
+    """Version, a digest of the modules that decide verdicts, and the versions of what they run on."""
+    import torch
+
+    here = Path(__file__).parent
+    digest = hashlib.sha256()
+    for name in JUDGING:
+        digest.update((here / f"{name}.py").read_bytes())
+    return (
+        f"{__version__}+{digest.hexdigest()[:10]} python {platform.python_version()} "
+        f"numpy {numpy.__version__} torch {torch.__version__}"
+    )
+
+
+@dataclass
+class Settings:
+    """How to grade. `jobs` processes at once; `seed` None takes the recorded one; `force` runs everything anew."""
+
+    sandbox: str = BUBBLEWRAP
+    jobs: int = 1
+    seed: int | None = None
+    force: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Progress:
+    """One finished submission: its result, whether it was run now, and a problem of the store."""
+
+    result: Result | None
+    student: str
+    ran: bool
+    problem: str = ""
+
+
+def digest_of(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Prepared:
+    """One submission made ready: either a job or a result that needs no run."""
+
+    def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
+        self.files, self.student, self.settings, self.seed = files, student, settings, seed
+
+    def empty(self, status: str, reason: str, key: str, notes: list[str] | None = None) -> Result:
+        """A result without verdicts: unreadable or not submitted."""
+        return Result(
+            student=self.student,
+            assignment=self.files.name,
+            key=key,
+            status=status,
+            reason=reason,
+            seed=self.seed,
+            sandbox=self.settings.sandbox,
+            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            grader_version=grader_version(),
+            assignment_version=self.files.version,
+            notes=notes or [],
+        )
+
+    def read(self, folder: Path) -> Job | Result:
+        """The job for a submission folder, or the result saying why there is none."""
+        path, notes = find_notebook(folder, self.files.name)
+        if path is None:
+            reason = notes[0] if notes else f"the folder holds no notebook {self.files.name}.ipynb"
+            return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason), notes)
+        try:
+            data = path.read_bytes() if path.stat().st_size <= 64 * 1024**2 else b" " * (64 * 1024**2)
+        except OSError as error:
+            return self.empty(UNREADABLE, f"{path.name} cannot be opened: {error.strerror}", digest_of("closed"))
+        return self.from_bytes(data, path.name, notes)
+
+    def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
+        try:
+            notebook, mended = read_notebook(data, name)
+            rebuilt = rebuild(self.files.source, self.files.released, notebook)
+        except Unreadable as error:
+            key = digest_of(UNREADABLE, hashlib.sha256(data).hexdigest(), name, self.versions())
+            return self.empty(UNREADABLE, str(error), key, notes)
+        rebuilt.notes[:0] = [*notes, *mended]
+        return self.job(rebuilt)
+
+    def versions(self) -> list[object]:
+        return [self.files.version, grader_version(), self.settings.sandbox, self.settings.limits]
+
+    def job(self, rebuilt: Rebuilt) -> Job:
+        cells = [asdict(c) for c in rebuilt.cells]
+        return Job(
+            student=self.student,
+            assignment=self.files.name,
+            key=digest_of(cells, self.versions()),
+            cells=cells,
+            source=self.files.notebook_text,
+            catalogue=self.files.catalogue,
+            assignment_version=self.files.version,
+            grader_version=grader_version(),
+            seed=self.seed,
+            files=self.files.files_as_text,
+            limits=dict(self.settings.limits),
+            sandbox=self.settings.sandbox,
+            notes=rebuilt.notes,
+            events=rebuilt.events,
+        )
+
+
+def local_executor(jobs: int) -> Executor:
+    """A pool of fresh processes, each with a warm sandbox of its own."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+
+
+class Run:
+    """Jobs under way on an executor. When a worker process dies, the jobs it held are run once more, each alone."""
+
+    def __init__(self, store: Store, make_executor: Callable[[], Executor], most: int) -> None:
+        self.store = store
+        self.make_executor = make_executor
+        self.most = most
+        self.executor: Executor | None = None
+        self.pending: dict[Future, Job] = {}
+
+    def submit(self, job: Job) -> Iterator[Progress]:
+        """Start a job; first waits, and yields what is done, while too many are under way."""
+        while len(self.pending) >= self.most:
+            yield from self.wait()
+        if self.executor is None:
+            self.executor = self.make_executor()
+        try:
+            self.pending[self.executor.submit(run_job, job.to_bytes())] = job
+        except BrokenExecutor:
+            yield from self.recover([job])
+
+    def wait(self) -> Iterator[Progress]:
+        done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
+        lost = []
+        for future in done:
+            job = self.pending.pop(future)
+            try:
+                yield _stored(self.store, Result.from_json(json.loads(future.result())))
+            except BrokenExecutor:
+                lost.append(job)
+        if lost:
+            yield from self.recover(lost)
+
+    def recover(self, lost: list[Job]) -> Iterator[Progress]:
+        """A worker died and took the pool with it: a new pool, and one of its own for each job that was under way."""
+        lost += self.pending.values()
+        self.pending.clear()
+        self.close()
+        for job in lost:
+            yield _alone(self.store, job, self.make_executor)
+
+    def close(self) -> None:
+        if self.executor is not None:
+            self.executor.shutdown(wait=True, cancel_futures=True)
+            self.executor = None
+
+
+def grade_set(
+    course: Course,
+    store: Store,
+    name: str,
+    settings: Settings,
+    students: list[str] | None = None,
+    make_executor: Callable[[], Executor] | None = None,
+) -> Iterator[Progress]:
+    """Grade the submissions of a set; yields each as it is done. Raises SandboxRefused, BadSource, BadCatalogue."""
+    files = course.set_files(name)
+    seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
+    run = Run(store, make_executor or (lambda: local_executor(settings.jobs)), 4 * settings.jobs + 4)
+    try:
+        for student, folder in course.submissions(name).items():
+            if students is not None and student not in students:
+                continue
+            prepared = Prepared(files, student, settings, seed).read(folder)
+            stored = None if settings.force else store.get(name, student)
+            if stored is not None and stored.key == prepared.key:
+                yield Progress(stored, student, False)
+            elif isinstance(prepared, Result):
+                yield _stored(store, prepared)
+            else:
+                yield from run.submit(prepared)
+        while run.pending:
+            yield from run.wait()
+    finally:
+        run.close()
+
+
+def _stored(store: Store, result: Result, ran: bool = True) -> Progress:
+    try:
+        store.put(result)
+    except OSError as error:
+        where = store.path(result.assignment, result.student)
+        return Progress(result, result.student, ran, f"{result.student}: {where} cannot be written: {error.strerror}")
+    return Progress(result, result.student, ran)
+
+
+def _alone(store: Store, job: Job, make_executor: Callable[[], Executor]) -> Progress:
+    """A job whose worker died, in a pool of its own: it dies alone, or it was not to blame."""
+    executor = make_executor()
+    try:
+        result = Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
+    except BrokenExecutor:
+        result = Result(
+            student=job.student,
+            assignment=job.assignment,
+            key=job.key,
+            status=UNREADABLE,
+            reason="the grader's own process died twice while it judged this submission; please report it",
+            seed=job.seed,
+            sandbox=job.sandbox,
+            grader_version=job.grader_version,
+            assignment_version=job.assignment_version,
+            events=["the grader process died twice on this submission"],
+        )
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)
+    return _stored(store, result)

@@ -1,0 +1,361 @@
+"""The grader's view of a student process: requests, handles, and what went wrong, as exceptions.
+
+A test cell uses a student's function like any other: `softmax(z)` sends `z`, waits, and returns a copy of the answer.
+Every answer is recorded in a transcript, which is what misconceptions are recognised by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from autograder.channel import Closed, ProtocolError, pack, unpack
+from autograder.results import CRASHED, ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
+from autograder.sandbox import Student
+from autograder.student import Workspace
+
+GRACE_SECONDS = 2.0
+MOST_ITEMS = 10_000
+MOST_CALLBACKS = 100_000
+KINDS = {"exception": ERROR, "timeout": TIMEOUT, "memory": OUT_OF_MEMORY}
+
+
+class StudentProblem(Exception):
+    """Something on the student's side: a verdict and a reason for the student."""
+
+    def __init__(self, verdict: str, reason: str, type_name: str = "") -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.reason = reason
+        self.type_name = type_name
+
+
+class StudentRaised(StudentProblem):
+    """The student's code raised, ran out of time or out of memory; its process is still there."""
+
+
+class StudentGone(StudentProblem):
+    """The student's process has ended."""
+
+
+def raised(error: Any) -> StudentRaised:
+    """The exception for an error reply, whatever the reply holds."""
+    if not isinstance(error, dict):
+        error = {}
+    text = {k: str(error.get(k, ""))[:2000] for k in ("kind", "type", "message", "where")}
+    verdict = KINDS.get(text["kind"], ERROR)
+    where = f" ({text['where']})" if text["where"] else ""
+    if verdict == TIMEOUT:
+        reason = f"stopped, because it took too long{where}"
+    elif verdict == OUT_OF_MEMORY:
+        reason = f"stopped, because it needs more memory than a submission may use{where}"
+    elif text["type"] == "NotImplementedError" and not text["message"]:
+        reason = "there is no answer yet: the cell still raises NotImplementedError"
+    else:
+        reason = f"{text['type']}: {text['message']}{where}"
+    return StudentRaised(verdict, reason, text["type"])
+
+
+# ------------------------------------------------------------------------------------------- transports
+
+
+class Transport(Protocol):
+    def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
+        """Reply to one request. Raises StudentGone."""
+
+
+class LocalTransport:
+    """Asks a namespace in this very process: reference solutions, catalogue variants and mutants, which are trusted."""
+
+    def __init__(self, namespace: dict[str, Any]) -> None:
+        self.workspace = Workspace(namespace, seconds=False)
+
+    def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
+        def direct(number: int, args: tuple, kwargs: dict) -> Any:
+            sent: list[bytes] = []
+            request = {
+                "callback": number,
+                "args": [self.workspace.out(a, sent) for a in args],
+                "kwargs": {k: self.workspace.out(v, sent) for k, v in kwargs.items()},
+            }
+            reply, back = call_back(request, sent)
+            if "error" in reply:
+                raise RuntimeError(reply["error"])
+            return self.workspace.read(reply["ok"], back)
+
+        self.workspace.call_back = direct
+        return self.workspace.answer(header, blobs)
+
+
+class RemoteTransport:
+    """Asks a confined student process. Once that is gone, every further request says so."""
+
+    def __init__(self, student: Student, deadline: float) -> None:
+        self.student = student
+        self.deadline = deadline
+        self.gone: StudentGone | None = None
+        self.events: list[str] = []
+
+    def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
+        if self.gone is not None:
+            raise StudentGone(NOT_REACHED, f"not reached: {self.gone.reason}")
+        limit = min(time.monotonic() + seconds + GRACE_SECONDS, self.deadline)
+        try:
+            self.student.channel.send(header, blobs, limit)
+            for _ in range(MOST_CALLBACKS):
+                reply, answer = self.student.channel.receive(limit)
+                if "callback" not in reply:
+                    return reply, answer
+                self.student.channel.send(*call_back(reply, answer), limit)
+            raise ProtocolError("asked for too many answers")
+        except TimeoutError:
+            whole = time.monotonic() >= self.deadline
+            reason = (
+                "the notebook used up its time and was stopped"
+                if whole
+                else "the notebook's process did not stop when its time was over, so it was ended"
+            )
+            self._lost(TIMEOUT, reason)
+        except Closed:
+            self._lost(*self._how_it_ended())
+        except ProtocolError as error:
+            self.events.append(f"the student's process sent something that is not an answer: {error}")
+            self._lost(CRASHED, "the notebook's process sent something that is not an answer, so it was ended")
+        assert self.gone is not None
+        raise self.gone
+
+    def _how_it_ended(self) -> tuple[str, str]:
+        ended = self.student.end()
+        if ended["reason"] == "out of memory":
+            return OUT_OF_MEMORY, "the notebook's processes used more memory than a submission may use"
+        code = ended["exit_code"]
+        if code is None:
+            return CRASHED, "the notebook's process closed its connection to the grader"
+        if code < 0:
+            return CRASHED, f"the notebook's process was ended by signal {-code}"
+        return CRASHED, f"the notebook ended its own process (exit code {code})"
+
+    def _lost(self, verdict: str, reason: str) -> None:
+        self.student.end()
+        self.gone = StudentGone(verdict, reason)
+
+
+# --------------------------------------------------------------------------------------------- requests
+
+
+@dataclass
+class Entry:
+    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception's type."""
+
+    check: str
+    key: str
+    value: Any = None
+    error: str | None = None
+
+
+@dataclass
+class Client:
+    """Sends requests, turns replies into values and handles, and records them.
+
+    `sources` maps names to the text of the cell that defines them. `budget` is the time left for one test cell.
+    """
+
+    transport: Transport
+    call_seconds: float = 10.0
+    sources: dict[str, str] = field(default_factory=dict)
+    transcript: list[Entry] = field(default_factory=list)
+    check: str = ""
+    budget: float = float("inf")
+    callbacks: dict[int, Callable] = field(default_factory=dict)
+
+    def request(self, header: dict, blobs: list[bytes]) -> tuple[dict, list[bytes]]:
+        seconds = min(self.call_seconds, self.budget)
+        if seconds <= 0:
+            raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
+        start = time.monotonic()
+        try:
+            reply, answer = self.transport.ask({**header, "seconds": seconds}, blobs, seconds, self._call_back)
+        finally:
+            self.budget -= time.monotonic() - start
+        if "error" in reply:
+            raise raised(reply["error"])
+        return reply, answer
+
+    def _call_back(self, request: dict, blobs: list[bytes]) -> tuple[dict, list[bytes]]:
+        """Run a function of the grader's that was passed to the student's code. Only data goes in and out."""
+
+        def refuse(node: Any) -> Any:
+            raise ProtocolError("only data can be passed to a given function")
+
+        sent: list[bytes] = []
+        try:
+            function = self.callbacks[request["callback"]]
+            args = [unpack(a, blobs, refuse) for a in request["args"]]
+            kwargs = {str(k): unpack(v, blobs, refuse) for k, v in dict(request.get("kwargs", {})).items()}
+            value = function(*args, **kwargs)
+            return {"ok": pack(value, sent, refuse)}, sent
+        except Exception as error:  # the student's arguments may be anything; the message goes back to their code
+            return {"error": f"{type(error).__name__}: {error}"}, []
+
+    # values
+
+    def pack(self, value: Any, blobs: list[bytes]) -> Any:
+        def other(item: Any) -> dict[str, Any]:
+            if isinstance(item, Handle):
+                return {"handle": item._id}
+            if callable(item):
+                number = len(self.callbacks) + 1
+                self.callbacks[number] = item
+                return {"callback": number, "name": getattr(item, "__name__", "given_function")}
+            raise TypeError(f"a {type(item).__name__} cannot be passed to a student's function")
+
+        return pack(value, blobs, other)
+
+    def unpack(self, node: Any, blobs: list[bytes], path: str, root: str | None = None) -> Any:
+        def other(item: dict[str, Any]) -> Handle:
+            number = item.get("handle")
+            if not isinstance(number, int):
+                raise ProtocolError("a handle without a number")
+            names = item.get("mro")
+            mro = tuple(str(n) for n in names) if isinstance(names, list) else ()
+            return Handle(self, number, path, str(item.get("type", "object"))[:200], mro, root)
+
+        try:
+            return unpack(node, blobs, other)
+        except ProtocolError as error:
+            raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
+
+    def _ask(self, path: str, header: dict, *values: Any, record: bool = True) -> tuple[Any, dict]:
+        """One request about `path`; `values` are its arguments, which make up the digest."""
+        blobs: list[bytes] = []
+        for name, value in values:
+            header[name] = value(blobs)
+        digest = hashlib.sha1(json.dumps([path, header["op"], *(header[n] for n, _ in values)], default=str).encode())
+        for blob in blobs:
+            digest.update(blob)
+        entry = Entry(self.check, digest.hexdigest())
+        try:
+            reply, answer = self.request(header, blobs)
+            value = self.unpack(reply.get("ok"), answer, f"{path}()")
+        except StudentRaised as error:
+            entry.error = error.type_name or error.verdict
+            self.transcript.append(entry)
+            raise
+        if record and not isinstance(value, Handle):
+            entry.value = value
+            self.transcript.append(entry)
+        return value, reply
+
+    # what test cells use
+
+    def names(self) -> set[str]:
+        reply, answer = self.request({"op": "names"}, [])
+        found = self.unpack(reply.get("ok"), answer, "names")
+        return {n for n in found if isinstance(n, str)} if isinstance(found, list) else set()
+
+    def get(self, names: list[str]) -> dict[str, Any]:
+        """Values of those of `names` that exist. Data is recorded, dictionaries key by key."""
+        reply, answer = self.request({"op": "get", "names": sorted(names)}, [])
+        nodes = reply.get("found")
+        found = {}
+        for name in sorted(names):
+            if isinstance(nodes, dict) and name in nodes:
+                found[name] = value = self.unpack(nodes[name], answer, name, root=name)
+                parts = value.items() if isinstance(value, dict) else [("", value)]
+                for key, part in parts:
+                    if not isinstance(part, Handle):
+                        self.transcript.append(Entry(self.check, f"value {name} {key}", part))
+        return found
+
+    def replace(self, name: str, value: Any) -> None:
+        blobs: list[bytes] = []
+        self.request({"op": "replace", "name": name, "value": self.pack(value, blobs)}, blobs)
+
+    def restore(self) -> None:
+        self.request({"op": "restore"}, [])
+
+    def forget(self) -> None:
+        self.request({"op": "forget"}, [])
+        self.callbacks.clear()
+
+
+class Handle:
+    """Stands for a student's function or object; calls, attributes, items and length are requests."""
+
+    def __init__(
+        self, client: Client, number: int, path: str, type_name: str, mro: tuple[str, ...], root: str | None
+    ) -> None:
+        self._client = client
+        self._id = number
+        self._path = path
+        self._type = type_name
+        self._mro = mro
+        self._root = root
+        self._changed: list[str] = []
+
+    def __repr__(self) -> str:
+        return f"<{self._type} in the student's process>"
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        client = self._client
+        value, reply = client._ask(
+            self._path,
+            {"op": "call", "target": self._id},
+            ("args", lambda blobs: [client.pack(a, blobs) for a in args]),
+            ("kwargs", lambda blobs: {k: client.pack(v, blobs) for k, v in kwargs.items()}),
+        )
+        changed = reply.get("changed")
+        self._changed = [str(c) for c in changed] if isinstance(changed, list) else []
+        return value
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        client = self._client
+        header = {"op": "attribute", "target": self._id, "name": name}
+        value, _ = client._ask(f"{self._path}.{name}", header, record=False)
+        if isinstance(value, Handle):
+            value._path = f"{self._path}.{name}"
+        return value
+
+    def __getitem__(self, key: Any) -> Any:
+        client = self._client
+        header = {"op": "item", "target": self._id}
+        value, _ = client._ask(self._path, header, ("key", lambda blobs: client.pack(key, blobs)), record=False)
+        return value
+
+    def __len__(self) -> int:
+        value, _ = self._client._ask(self._path, {"op": "length", "target": self._id}, record=False)
+        if type(value) is not int or value < 0:
+            raise StudentRaised(ERROR, "the answer's length is not a number")
+        return value
+
+    def __iter__(self) -> Any:
+        header = {"op": "items", "target": self._id, "most": MOST_ITEMS}
+        value, _ = self._client._ask(self._path, header, record=False)
+        return iter(value if isinstance(value, list) else [])
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise StudentRaised(ERROR, f"the answer is a {self._type}, where an array is asked for")
+
+    def _gradients(
+        self, args: tuple, kwargs: dict, wrt: tuple[int, ...] = (), of: int | None = None, parameters: bool = False
+    ) -> Any:
+        client = self._client
+        value, _ = client._ask(
+            self._path,
+            {"op": "gradients", "target": self._id},
+            ("args", lambda blobs: [client.pack(a, blobs) for a in args]),
+            ("kwargs", lambda blobs: {k: client.pack(v, blobs) for k, v in kwargs.items()}),
+            ("wrt", lambda blobs: list(wrt)),
+            ("of", lambda blobs: of),
+            ("parameters", lambda blobs: parameters),
+        )
+        return value

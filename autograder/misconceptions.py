@@ -1,0 +1,254 @@
+"""Known right and wrong variants of the exercises, and how a wrong one is recognised in a student's answers.
+
+A set's `catalogue.py` registers variants with `wrong`, `right` and `edited`. While a student is judged, every answer
+is recorded. The same test cell is then run on each wrong variant with the same inputs; a variant is named when it
+gives at least one of the student's wrong answers and contradicts none of the right ones.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograder.handles import Entry, Handle
+
+RTOL = 1e-3
+ATOL = 1e-5
+TYPED_ATOL = 5e-3  # numbers that a student typed are rounded
+
+
+@dataclass
+class Variant:
+    """`value` is the function or class, or for data a function of the student's id; `source` its text."""
+
+    name: str
+    exercise: str
+    value: Any
+    source: str
+    is_right: bool
+    says: str = ""
+    whole_cell: bool = False
+    expects: str = ""
+
+
+class BadCatalogue(Exception):
+    """catalogue.py cannot be used; the message says where and why."""
+
+
+_registering: list[tuple[str, dict[str, Any]]] | None = None
+
+
+def _register(kind: str, **details: Any) -> None:
+    if _registering is not None:
+        _registering.append((kind, details))
+
+
+def wrong(exercise: str, says: str) -> Callable[[Any], Any]:
+    """Decorator: the function or class is a wrong variant of `exercise`; `says` is the sentence for the student."""
+
+    def decorate(value: Any) -> Any:
+        _register("wrong", exercise=exercise, says=says, value=value)
+        return value
+
+    return decorate
+
+
+def right(exercise: str) -> Callable[[Any], Any]:
+    """Decorator: the function or class is a right variant of `exercise`, in another style."""
+
+    def decorate(value: Any) -> Any:
+        _register("right", exercise=exercise, value=value)
+        return value
+
+    return decorate
+
+
+def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None:
+    """A variant made from the reference's cell by replacing `old`, which occurs once, by `new`.
+
+    With `says` it is a wrong variant, without it a right one.
+    """
+    _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
+
+
+class Catalogue:
+    """The variants of one set. `reference` are the names they may use."""
+
+    def __init__(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str], where: str) -> None:
+        self.variants: list[Variant] = []
+        self.where = where
+        if text.strip():
+            self._read(text, reference, solution_text)
+
+    def _read(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str]) -> None:
+        global _registering
+        tree = ast.parse(text)
+        lines = text.split("\n")
+        sources = {
+            node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
+            for node in tree.body
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+        }
+        _registering = registered = []
+        try:
+            exec(compile(tree, f"<{self.where}: catalogue.py>", "exec"), {**reference, "__name__": "catalogue"})
+        except Exception as error:
+            raise BadCatalogue(f"{self.where}: catalogue.py fails ({type(error).__name__}: {error})") from error
+        finally:
+            _registering = None
+        for kind, details in registered:
+            exercise = details["exercise"]
+            if exercise not in reference:
+                raise BadCatalogue(f"{self.where}: catalogue.py names the exercise {exercise!r}, which does not exist")
+            if kind == "edited":
+                self.variants.append(self._edited(details, reference, solution_text(exercise)))
+            else:
+                value = details["value"]
+                self.variants.append(
+                    Variant(
+                        value.__name__,
+                        exercise,
+                        value,
+                        sources[value.__name__],
+                        kind == "right",
+                        details.get("says", ""),
+                    )
+                )
+        names = [(v.exercise, v.name) for v in self.variants]
+        twice = {n for n in names if names.count(n) > 1}
+        if twice:
+            raise BadCatalogue(f"{self.where}: catalogue.py has two variants called {sorted(twice)[0]}")
+
+    def _edited(self, details: dict[str, Any], reference: dict[str, Any], cell: str) -> Variant:
+        old, name = details["old"], details["name"]
+        if cell.count(old) != 1:
+            raise BadCatalogue(
+                f"{self.where}: catalogue.py edits {old!r} in the cell of {details['exercise']!r}, "
+                f"where it occurs {cell.count(old)} times; it must occur once"
+            )
+        text = cell.replace(old, details["new"])
+        namespace = {**reference}
+        try:
+            exec(compile(text, f"<{self.where}: {name}>", "exec"), namespace)
+        except Exception as error:
+            raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
+        return Variant(
+            name, details["exercise"], namespace[details["exercise"]], text, not details["says"], details["says"], True
+        )
+
+    def wrong_of(self, names: set[str]) -> list[Variant]:
+        return [v for v in self.variants if not v.is_right and v.exercise in names]
+
+
+def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> Any:
+    """What the variant puts in place of the exercise's name: itself, or for data the value for this student."""
+    if callable(reference[variant.exercise]) or variant.whole_cell:
+        return variant.value
+    return variant.value(student_id)
+
+
+# ---------------------------------------------------------------------------------------- recognition
+
+
+def close(one: Any, other: Any, atol: float = ATOL) -> bool:
+    """Whether two recorded answers are the same, up to rounding."""
+    if isinstance(one, Handle) or isinstance(other, Handle):
+        return isinstance(one, Handle) and isinstance(other, Handle)
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(close(one[k], other[k], atol) for k in one)
+    if isinstance(one, (str, bytes, type(None))) or isinstance(other, (str, bytes, type(None))):
+        return type(one) is type(other) and one == other
+    if isinstance(one, (set, dict)) or isinstance(other, (set, dict)):
+        return type(one) is type(other) and one == other
+    ragged = _ragged(one), _ragged(other)
+    if any(ragged):
+        return (
+            isinstance(one, (list, tuple))
+            and isinstance(other, (list, tuple))
+            and len(one) == len(other)
+            and all(close(a, b, atol) for a, b in zip(one, other, strict=True))
+        )
+    first, second = (np.asarray(_plain(v)) for v in (one, other))
+    if first.shape != second.shape or first.dtype.kind not in "biufc" or second.dtype.kind not in "biufc":
+        return False
+    scale = float(np.nanmax(np.abs(second.astype(np.float64)), initial=0.0)) if second.size else 0.0
+    scale = scale if np.isfinite(scale) else 0.0
+    return bool(np.allclose(first, second, rtol=RTOL, atol=max(atol, RTOL * atol * scale), equal_nan=True))
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "detach"):
+        return value.detach().cpu().float().numpy() if value.is_floating_point() else value.detach().cpu().numpy()
+    if isinstance(value, (list, tuple)):
+        return [_plain(v) for v in value]
+    return value
+
+
+def _ragged(value: Any) -> bool:
+    """Whether a list or tuple is something else than an array written out."""
+    if not isinstance(value, (list, tuple)):
+        return False
+    shapes = set()
+    for item in value:
+        if isinstance(item, (str, bytes, dict, set, type(None), Handle)) or _ragged(item):
+            return True
+        shapes.add(np.shape(_plain(item)))
+    return len(shapes) > 1
+
+
+def _grouped(transcript: list[Entry]) -> dict[tuple[str, str], list[Entry]]:
+    groups = defaultdict(list)
+    for entry in transcript:
+        groups[entry.check, entry.key].append(entry)
+    return groups
+
+
+def _same(one: Entry, other: Entry) -> bool:
+    if one.error or other.error:
+        return one.error == other.error
+    return close(one.value, other.value, TYPED_ATOL if one.key.startswith("value ") else ATOL)
+
+
+def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]) -> tuple[set[int], int]:
+    """Which of the student's wrong answers (by number) the variant gives, and how many right ones it contradicts."""
+    references, variants = _grouped(reference), _grouped(variant)
+    seen: dict[tuple[str, str], int] = defaultdict(int)
+    gives, contradicts = set(), 0
+    for number, entry in enumerate(student):
+        place = entry.check, entry.key
+        index = seen[place]
+        seen[place] += 1
+        if index >= len(references.get(place, [])) or index >= len(variants.get(place, [])):
+            continue
+        is_right = _same(entry, references[place][index])
+        is_same = _same(entry, variants[place][index])
+        if not is_right and is_same:
+            gives.add(number)
+        elif is_right and not is_same:
+            contradicts += 1
+    return gives, contradicts
+
+
+def recognise(
+    student: list[Entry], reference: list[Entry], runs: list[tuple[Variant, list[Entry]]], most: int = 2
+) -> list[Variant]:
+    """The variants that explain the student's wrong answers, those that explain most first."""
+    candidates = []
+    for variant, transcript in runs:
+        gives, contradicts = explained(student, reference, transcript)
+        if gives and not contradicts:
+            candidates.append((variant, gives))
+    found: list[Variant] = []
+    covered: set[int] = set()
+    while candidates and len(found) < most:
+        variant, gives = max(candidates, key=lambda c: len(c[1] - covered))
+        if not gives - covered:
+            break
+        found.append(variant)
+        covered |= gives
+    return found

@@ -1,0 +1,75 @@
+"""Results on disk: one file for each student and set, written at once or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+from autograder.results import Result
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a kill at any moment, sees the old one or the new one. Raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+class Store:
+    """The results of a course, below one folder: `<set>/<student>.json`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, assignment: str, student: str) -> Path:
+        return self.folder / assignment / f"{student}.json"
+
+    def get(self, assignment: str, student: str) -> Result | None:
+        """The stored result; None when there is none or it cannot be read (it is then made anew)."""
+        try:
+            return Result.from_json(json.loads(self.path(assignment, student).read_bytes()))
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, KeyError):
+            return None
+
+    def put(self, result: Result) -> None:
+        """Raises OSError, for example when the disk is full."""
+        data = json.dumps(result.to_json(), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        write_atomically(self.path(result.assignment, result.student), data)
+
+    def all(self, assignment: str) -> Iterator[Result]:
+        """All results of a set, by student."""
+        folder = self.folder / assignment
+        for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+            result = self.get(assignment, path.stem)
+            if result is not None:
+                yield result
+
+    def assignments(self) -> list[str]:
+        return sorted(p.name for p in self.folder.iterdir() if p.is_dir()) if self.folder.is_dir() else []
+
+    def seed(self, assignment: str, version: str, fresh: bool = False) -> int:
+        """The recorded seed of the hidden checks' inputs: drawn once for each version of a set, or anew."""
+        path = self.folder / assignment / ".seed"
+        try:
+            recorded = json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):
+            recorded = {}
+        if fresh or recorded.get("version") != version:
+            recorded = {"version": version, "seed": secrets.randbelow(2**32)}
+            write_atomically(path, json.dumps(recorded).encode())
+        return int(recorded["seed"])

@@ -1,0 +1,374 @@
+"""The warm process: imports once, then forks a confined process for each submission.
+
+It runs inside bubblewrap (or bare, with `--sandbox none`) and holds nothing secret. The control socket speaks one
+JSON datagram a message; `start` carries the student process's socket as a file descriptor. Every child leaves this
+process's user, mount, PID, IPC, network and host-name namespaces before a line of a student runs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import json
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+import time
+from typing import Any
+
+CLONE_FLAGS = {
+    "CLONE_NEWUSER": 0x10000000,
+    "CLONE_NEWNS": 0x00020000,
+    "CLONE_NEWPID": 0x20000000,
+    "CLONE_NEWIPC": 0x08000000,
+    "CLONE_NEWNET": 0x40000000,
+    "CLONE_NEWUTS": 0x04000000,
+}
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 16384, 1 << 18
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+NOBODY = 65534
+HOME = "/home/student"
+
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(what: str, code: int) -> None:
+    if code != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+
+
+def _mount(kind: str, target: str, flags: int, options: str = "") -> None:
+    _checked(
+        f"mount {kind} on {target}",
+        libc.mount(kind.encode(), target.encode(), kind.encode(), flags, options.encode() or None),
+    )
+
+
+def memory_of(pid: int) -> int:
+    """Bytes of anonymous and shared memory that a process holds; 0 when it is gone."""
+    total = 0
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            for line in file:
+                if line.startswith(("RssAnon", "RssShmem")):
+                    total += int(line.split()[1]) * 1024
+    except OSError:
+        return 0
+    return total
+
+
+def data_size() -> int:
+    """Bytes of this process's writable private memory, which RLIMIT_DATA counts."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        for line in file:
+            if line.startswith("VmData"):
+                return int(line.split()[1]) * 1024
+    raise OSError("no VmData in /proc/self/status")
+
+
+def process_tree() -> dict[int, list[int]]:
+    """Children of every process visible here."""
+    children: dict[int, list[int]] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
+                    parent = int(file.read().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            children.setdefault(parent, []).append(int(name))
+    return children
+
+
+def below(pid: int, tree: dict[int, list[int]]) -> list[int]:
+    """All descendants of a process."""
+    found, todo = [], [pid]
+    while todo:
+        for child in tree.get(todo.pop(), []):
+            found.append(child)
+            todo.append(child)
+    return found
+
+
+# ------------------------------------------------------------------------------------------ confinement
+
+
+def leave_namespaces() -> None:
+    """Give this process namespaces of its own. Raises OSError where the kernel refuses."""
+    uid, gid = os.getuid(), os.getgid()
+    flags = 0
+    for flag in CLONE_FLAGS.values():
+        flags |= flag
+    _checked("unshare", libc.unshare(flags))
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+
+
+def private_folders(limits: dict[str, Any]) -> None:
+    """Fresh empty folders in place of everything writable, and no /proc at all."""
+    _checked("make mounts private", libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    flags = MS_NOSUID | MS_NODEV
+    size = f"size={limits['disk_bytes']},nr_inodes=4096,mode=0700"
+    for folder in (HOME, "/tmp", "/dev/shm"):
+        _mount("tmpfs", folder, flags, size)
+    _mount("tmpfs", "/proc", flags | MS_NOEXEC | MS_RDONLY, "size=0,mode=0555")
+
+
+class CapHeader(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class CapData(ctypes.Structure):
+    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
+
+
+def drop_privileges() -> None:
+    """No capability, now or ever again."""
+    _checked("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+    capability = 0
+    while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
+        capability += 1
+    header, data = CapHeader(0x20080522, 0), (CapData * 2)()
+    _checked("capset", libc.capset(ctypes.byref(header), ctypes.byref(data)))
+
+
+def set_limits(limits: dict[str, Any], base: int) -> None:
+    """Memory is counted on top of `base`, what the warm process itself already holds."""
+    for name, value in (
+        (resource.RLIMIT_DATA, base + limits["memory_bytes"]),
+        (resource.RLIMIT_NPROC, limits["processes"]),
+        (resource.RLIMIT_FSIZE, limits["file_bytes"]),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_CPU, int(limits["notebook_seconds"]) + 60),
+    ):
+        resource.setrlimit(name, (value, value))
+
+
+def keep_only(number: int) -> None:
+    """Close every descriptor but `number`, which becomes 3; 0, 1 and 2 lead to /dev/null."""
+    null = os.open("/dev/null", os.O_RDWR)
+    high = os.dup2(number, 200, inheritable=False)
+    for target in (0, 1, 2):
+        os.dup2(null, target)
+    os.dup2(high, 3, inheritable=False)
+    os.closerange(4, 1024)
+
+
+def student_process(sock: socket.socket, limits: dict[str, Any], isolate: bool, base: int, shell: Any) -> None:
+    """The last steps before the student's code: confine, then serve. Never returns."""
+    from autograder import student
+    from autograder.channel import Channel
+
+    _checked("pdeathsig", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
+    keep_only(sock.detach())
+    channel = Channel(socket.socket(fileno=3))
+    try:
+        if isolate:
+            private_folders(limits)
+            home = HOME
+        else:
+            home = limits["folder"]
+        os.chdir(home)
+        os.environ.update(HOME=home, TMPDIR="/tmp" if isolate else home)
+        set_limits(limits, base)
+        if isolate:
+            drop_privileges()
+    except OSError as error:
+        channel.send({"refused": str(error)})
+        os._exit(1)
+    channel.send({"ready": os.getpid()})
+    student.serve(shell, channel)
+
+
+def keeper(sock: socket.socket, limits: dict[str, Any], isolate: bool, base: int, shell: Any, report: int) -> None:
+    """Enters the namespaces, forks the student process into them, waits, reports how it ended. Never returns."""
+    os.setsid()
+    try:
+        if isolate:
+            leave_namespaces()
+        pid = os.fork()
+    except OSError as error:
+        sock.sendall(_refusal(error))
+        os._exit(1)
+    if pid == 0:
+        try:
+            student_process(sock, limits, isolate, base, shell)
+        finally:
+            os._exit(1)
+    sock.close()
+    os.write(report, f"{pid}\n".encode())
+    _, status = os.waitpid(pid, 0)
+    os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
+    os._exit(0)
+
+
+def _refusal(error: OSError) -> bytes:
+    from autograder.channel import frame
+
+    return frame({"refused": str(error)})
+
+
+# --------------------------------------------------------------------------------------------- the loop
+
+
+class Child:
+    """What the warm process knows of one submission's processes."""
+
+    def __init__(self, keeper_pid: int, report: int, limits: dict[str, Any], isolate: bool) -> None:
+        self.keeper = keeper_pid
+        self.report = report
+        self.limits = limits
+        self.isolate = isolate
+        self.reason = ""
+        self.text = ""
+
+    def read(self) -> None:
+        try:
+            while data := os.read(self.report, 100):
+                self.text += data.decode()
+        except BlockingIOError:
+            return
+
+    @property
+    def student(self) -> int | None:
+        self.read()
+        return int(self.text.split("\n")[0]) if "\n" in self.text else None
+
+    @property
+    def exit_code(self) -> int | None:
+        self.read()
+        lines = self.text.split("\n")
+        return int(lines[1]) if len(lines) > 2 else None
+
+    def kill(self, reason: str = "") -> None:
+        self.reason = self.reason or reason
+        if self.student is not None and self.exit_code is None:
+            if not self.isolate:
+                for pid in below(self.student, process_tree()):
+                    _kill(pid)
+            _kill(self.student)
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+class Warm:
+    def __init__(self, control: socket.socket, isolate: bool) -> None:
+        self.control = control
+        self.isolate = isolate
+        self.children: dict[int, Child] = {}
+        self.shell = self._imports()
+        self.base = data_size()
+        self.baseline = memory_of(os.getpid())
+
+    @staticmethod
+    def _imports() -> Any:
+        import asyncio  # noqa: F401
+
+        import matplotlib
+        import numpy  # noqa: F401
+        import torch
+
+        from autograder.student import Shell
+
+        torch.set_num_threads(1)
+        shell = Shell.instance()
+        matplotlib.use("module://matplotlib_inline.backend_inline")
+        import matplotlib.pyplot as plt
+
+        plt.figure()
+        plt.close("all")
+        shell.run("import numpy, torch, matplotlib.pyplot\n_ = torch.ones(2) @ torch.ones(2)\ndel _", None)
+        shell.reset(new_session=True)
+        gc.collect()
+        gc.freeze()
+        return shell
+
+    def run(self) -> None:
+        self.control.send(json.dumps({"ready": True}).encode())
+        while True:
+            ready, _, _ = select.select([self.control], [], [], 0.1 if self.children else None)
+            self.watch_memory()
+            if ready and not self.one_message():
+                return
+
+    def one_message(self) -> bool:
+        data, fds, _, _ = socket.recv_fds(self.control, 65536, 1)
+        if not data:
+            return False
+        message = json.loads(data)
+        if message["op"] == "start":
+            self.start(message["id"], message["limits"], fds[0])
+        elif message["op"] == "end":
+            self.control.send(json.dumps(self.end(message["id"])).encode())
+        return True
+
+    def start(self, number: int, limits: dict[str, Any], fd: int) -> None:
+        read, write = os.pipe()
+        os.set_blocking(read, False)
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.control.close()
+                os.close(read)
+                for child in self.children.values():
+                    os.close(child.report)
+                sock = socket.socket(fileno=fd)
+                keeper(sock, limits, self.isolate, self.base, self.shell, write)
+            finally:
+                os._exit(1)
+        os.close(write)
+        os.close(fd)
+        self.children[number] = Child(pid, read, limits, self.isolate)
+
+    def end(self, number: int) -> dict[str, Any]:
+        """Kill whatever is left of a submission and say how it ended: exit code (negative: signal) and why."""
+        child = self.children.pop(number)
+        ended_by_itself = child.exit_code
+        child.kill()
+        if child.student is None:
+            _kill(child.keeper)
+        os.waitpid(child.keeper, 0)
+        child.read()
+        os.close(child.report)
+        return {"exit_code": ended_by_itself, "reason": child.reason}
+
+    def watch_memory(self) -> None:
+        """Kill the submissions whose processes together hold more memory than they may."""
+        if not self.children:
+            return
+        tree = process_tree()
+        for child in self.children.values():
+            if child.student is None or child.exit_code is not None:
+                continue
+            pids = [child.student, *below(child.student, tree)]
+            held = sum(max(0, memory_of(p) - self.baseline) for p in pids)
+            if held > child.limits["memory_bytes"]:
+                child.kill("out of memory")
+
+
+def main() -> None:
+    control = socket.socket(fileno=int(sys.argv[1]))
+    isolate = sys.argv[2] == "isolate"
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the command's business, not this process's
+    if isolate and os.getuid() == 0:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+        _checked("dumpable", libc.prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))  # so that children may write their uid_map
+    time.tzset()
+    Warm(control, isolate).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,11 @@
+"""Course settings, read by nbgrader and by `python -m autograder`."""
+
+from autograder.nbgrader_plugin import configure
+
+c = get_config()  # noqa: F821
+
+c.CourseDirectory.course_id = "attention-by-hand"
+c.CourseDirectory.source_directory = "source_solutions"
+c.CourseDirectory.release_directory = "assignments"
+
+configure(c)
