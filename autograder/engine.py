@@ -28,7 +28,10 @@ from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox import BUBBLEWRAP
 from autograder.store import Store
 
-JUDGING = ["cellcode", "channel", "checks", "handles", "judge", "misconceptions", "notebooks", "rebuild", "results", "sandbox", "source", "student", "warm"]
+JUDGING = (
+    *("cellcode", "channel", "checks", "handles", "judge", "misconceptions", "notebooks"),
+    *("rebuild", "results", "sandbox", "source", "student", "warm"),
+)
 
 
 @cache

@@ -99,7 +99,7 @@ def run_test_cell(test: TestCell, client: Client, source: Source, seed: int, exp
             return Outcome([], client.transcript, [], [problem.reason])
         if test.visible_code is not None:
             current.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
-        verdict, reason = current.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
+        _, reason = current.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
         if reason:
             stopped = reason
     internal = current.internal + ([f"the hidden part stopped: {stopped}"] if stopped else [])
@@ -245,7 +245,7 @@ class Judge:
     # the student's cells
 
     def _run_cell(self, number: int, cell: RebuiltCell) -> None:
-        names = bound_names(cell.source)
+        names = bound_names(cell.source) | bound_names(self.source.solutions.get(cell.grade_id, ""))
         if cell.kind != "locked":
             self.sources.update(dict.fromkeys(names, cell.source))
         try:
@@ -270,6 +270,8 @@ class Judge:
     def _explain(self, missing: NameError) -> str:
         name = getattr(missing, "name", None) or str(missing)
         problem = self.cell_errors.get(name)
+        if problem is not None and problem.type_name == "NotImplementedError":
+            return problem.reason
         if problem is not None:
             return f"`{name}` is not defined, because its cell stopped: {problem.reason}"
         return f"`{name}` is not defined; does a cell of yours define it under exactly this name?"

@@ -8,6 +8,8 @@ gives at least one of the student's wrong answers and contradicts none of the ri
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -134,7 +136,8 @@ class Catalogue:
         text = cell.replace(old, details["new"])
         namespace = {**reference}
         try:
-            exec(compile(text, f"<{self.where}: {name}>", "exec"), namespace)
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(text, f"<{self.where}: {name}>", "exec"), namespace)
         except Exception as error:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
         return Variant(

@@ -175,7 +175,7 @@ class Sandbox:
                 "MPLBACKEND": "agg",
                 "OMP_NUM_THREADS": "1",
             }
-        self.errors = tempfile.TemporaryFile()
+        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
         self.process = subprocess.Popen(
             command,
             pass_fds=[number],

@@ -1,0 +1,62 @@
+# `make course` builds, releases and grades everything; `make test` runs all tests.
+SHELL := /bin/bash
+PYTHON ?= python3
+BIN := .venv/bin
+AUTOGRADER := $(abspath $(BIN)/python) -m autograder
+STAMP := .venv/.installed
+
+.PHONY: course test test-quick book release audit serve benchmark lint lock clean
+.DEFAULT_GOAL := course
+
+course: book release
+	cd examples && $(AUTOGRADER) grade && $(AUTOGRADER) feedback && $(AUTOGRADER) report
+	@$(BIN)/python examples/what_was_made.py
+
+# One installation: again only when the pins or the package's own metadata change.
+install: $(STAMP)
+$(STAMP): requirements.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed; name one: make course PYTHON=python3.12"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --disable-pip-version-check -q -r requirements.txt
+	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
+	touch $@
+
+book: $(STAMP)
+	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
+
+release: $(STAMP)
+	$(AUTOGRADER) release
+
+audit: $(STAMP)
+	$(AUTOGRADER) audit
+
+test: $(STAMP) lint
+	$(BIN)/python -m pytest
+
+test-quick: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow"
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+benchmark: $(STAMP)
+	$(BIN)/python benchmarks/grading.py
+
+serve:
+	@echo "The book: http://localhost:8000  (Ctrl-C ends it)"
+	@$(BIN)/python -m http.server 8000 --bind 127.0.0.1 --directory _build/html
+
+# New exact pins from pyproject.toml, in a throw-away environment so that pip-tools is no dependency.
+lock:
+	tools=$$(mktemp -d) && $(PYTHON) -m venv $$tools && $$tools/bin/pip install -q pip-tools && \
+	$$tools/bin/pip-compile -q --extra dev --strip-extras --no-emit-index-url --no-emit-find-links \
+	  --no-emit-trusted-host --no-emit-options --no-annotate --no-header --allow-unsafe \
+	  --output-file requirements.txt pyproject.toml && \
+	sed -i -e 's/+cpu$$//' -e '/considered to be unsafe/d' \
+	  -e '1i # Exact pins, compiled from pyproject.toml by `make lock`. Do not edit by hand.' requirements.txt; \
+	rm -rf $$tools
+
+clean:
+	rm -rf _build examples/autograded examples/feedback examples/results examples/report examples/gradebook.db

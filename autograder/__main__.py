@@ -1,0 +1,286 @@
+"""The command line: `python -m autograder release | grade | feedback | report | audit | doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course import Course, CourseError
+from autograder.misconceptions import BadCatalogue
+from autograder.results import GRADED, Result
+from autograder.sandbox import BUBBLEWRAP, NONE, SandboxRefused
+from autograder.source import BadSource
+from autograder.store import Store
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Known problems end the command with one line on stderr and a non-zero exit code."""
+    try:
+        yield
+    except (CourseError, SandboxRefused, BadSource, BadCatalogue) as error:
+        raise click.ClickException(str(error)) from error
+    except SQLAlchemyError as error:
+        raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or 'a file'}: {error.strerror}") from error
+
+
+def progress_bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=err, transient=True)
+
+
+def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> list[str]:
+    """The sets named on the command line, or the default; an unknown name is an error."""
+    for name in names:
+        course.set_files(name)
+    return list(names) or default
+
+
+course_option = click.option(
+    "--course",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="The course folder (it holds nbgrader_config.py).",
+)
+sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; may be repeated.")
+students_option = click.option(
+    "--student", "-s", "students", multiple=True, metavar="ID", help="A student; may be repeated."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="attention-by-hand", prog_name="autograder")
+def cli() -> None:
+    """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
+
+
+@cli.command()
+@course_option
+@click.argument("sets", nargs=-1, metavar="[SET]...")
+@json_option
+def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
+    """Make what students get from the source notebooks (all sets by default)."""
+    from autograder.release import release as release_set
+
+    with clear_errors():
+        course = Course(folder)
+        made = {}
+        with progress_bar() as bar:
+            for name in bar.track(chosen_sets(course, sets, course.set_names()), description="releasing"):
+                made[name] = str(release_set(course, name))
+    if as_json:
+        click.echo(json.dumps(made))
+    else:
+        for name, path in made.items():
+            out.print(f"released {name} to {os.path.relpath(path)}")
+
+
+@cli.command()
+@course_option
+@sets_option
+@students_option
+@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@click.option("--force", is_flag=True, help="Run unchanged submissions again, with fresh random inputs.")
+@click.option("--seed", type=int, help="Seed of the hidden checks' inputs (default: the recorded one).")
+@click.option(
+    "--sandbox",
+    type=click.Choice([BUBBLEWRAP, NONE]),
+    default=BUBBLEWRAP,
+    show_default=True,
+    help="'none' runs students' code unconfined: it may read and change everything you can.",
+)
+@json_option
+def grade(
+    folder: Path,
+    sets: tuple[str, ...],
+    students: tuple[str, ...],
+    jobs: int,
+    force: bool,
+    seed: int | None,
+    sandbox: str,
+    as_json: bool,
+) -> None:
+    """Grade what was handed in (all sets and students by default)."""
+    from autograder.engine import Settings, grade_set
+    from autograder.gradebook import ensure_assignment, write
+
+    settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
+    problems: list[str] = []
+    done: list[Result] = []
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        if sandbox == NONE:
+            err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
+        for name in chosen_sets(course, sets, course.has_submissions()):
+            handed_in = course.submissions(name)
+            unknown = [s for s in students if s not in handed_in]
+            if unknown and not any(s in handed_in for s in students):
+                raise CourseError(f"{unknown[0]!r} has handed in nothing for {name}")
+            ensure_assignment(course, course.set_files(name))
+            fresh = 0
+            results: list[Result] = []
+            with progress_bar() as bar:
+                task = bar.add_task(f"grading {name}", total=len(students or handed_in))
+                try:
+                    for step in grade_set(course, store, name, settings, list(students) or None):
+                        bar.advance(task)
+                        fresh += step.ran
+                        if step.problem:
+                            problems.append(step.problem)
+                        if step.result is not None:
+                            results.append(step.result)
+                finally:
+                    write(course, results)
+            done += results
+            if not as_json:
+                _say_graded(name, results, fresh)
+        if not done and not as_json:
+            err.print("Nothing has been handed in.")
+    if as_json:
+        click.echo(json.dumps([_summary(r) for r in done]))
+    for line in problems:
+        err.print(f"[red]{line}")
+    if problems:
+        sys.exit(1)
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    return {
+        "student": result.student,
+        "assignment": result.assignment,
+        "status": result.status,
+        "reason": result.reason,
+        "score": result.auto_score if result.status == GRADED else None,
+        "points": result.auto_points,
+        "exercises": {e.grade_id: e.score for e in result.exercises},
+        "misconceptions": [m.name for e in result.exercises for m in e.misconceptions],
+        "notes": result.notes,
+        "events": result.events,
+        "sandbox": result.sandbox,
+        "seconds": result.timings.get("total"),
+    }
+
+
+def _say_graded(name: str, results: list[Result], fresh: int) -> None:
+    table = Table(title=f"{name}: {len(results)} submissions, {fresh} run now", title_justify="left")
+    table.add_column("student")
+    table.add_column("score", justify="right")
+    table.add_column("remarks")
+    for result in sorted(results, key=lambda r: r.student):
+        if result.status == GRADED:
+            score = f"{result.auto_score:g} of {result.auto_points:g}"
+            remarks = "; ".join(result.events)
+        else:
+            score, remarks = result.status, result.reason
+        table.add_row(result.student, score, remarks)
+    if len(results) <= 60:
+        out.print(table)
+    else:
+        graded = [r for r in results if r.status == GRADED]
+        out.print(f"{name}: {len(results)} submissions ({fresh} run now), {len(graded)} graded")
+
+
+@cli.command()
+@course_option
+@sets_option
+@students_option
+def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
+    """Write one HTML page for each student and set, from the stored results."""
+    from autograder.feedback import Manual, write_all
+    from autograder.gradebook import manual_marks
+
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        for name in chosen_sets(course, sets, store.assignments()):
+            results = [r for r in store.all(name) if not students or r.student in students]
+            marks: dict[str, dict[str, Manual]] = manual_marks(course, name)
+            with progress_bar() as bar:
+                counted = bar.track(results, description=f"feedback for {name}")
+                number = write_all(counted, course.feedback_folder, marks)
+            out.print(f"{name}: {number} pages in {os.path.relpath(course.feedback_folder)}")
+
+
+@cli.command()
+@course_option
+@sets_option
+def report(folder: Path, sets: tuple[str, ...]) -> None:
+    """Write the instructor's report: one HTML page for each set, and one for the course."""
+    from autograder.gradebook import manual_marks
+    from autograder.report import write_reports
+
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        names = chosen_sets(course, sets, store.assignments())
+        results = {name: list(store.all(name)) for name in names}
+        marks = {name: manual_marks(course, name) for name in names}
+        path = write_reports(results, course.report_folder, marks)
+        out.print(f"report: {os.path.relpath(path)}")
+
+
+@cli.command()
+@course_option
+@click.argument("sets", nargs=-1, metavar="[SET]...")
+@click.option("--seeds", default=200, show_default=True, help="Runs of the hidden checks with fresh inputs.")
+@click.option("--quick", is_flag=True, help="Judge variants in this process instead of the sandbox.")
+@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@json_option
+def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
+    """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
+    from autograder.audit import audit_set, print_table
+
+    with clear_errors():
+        course = Course(folder)
+        names = chosen_sets(course, sets, course.set_names())
+        reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
+    if as_json:
+        click.echo(json.dumps([r.to_json() for r in reports]))
+    else:
+        print_table(reports)
+    if not all(r.ok for r in reports):
+        sys.exit(1)
+
+
+@cli.command()
+@course_option
+@json_option
+def doctor(folder: Path, as_json: bool) -> None:
+    """Say what works on this machine, and how to mend what does not."""
+    from autograder.doctor import examine
+
+    findings = examine(folder)
+    if as_json:
+        click.echo(json.dumps([vars(f) for f in findings]))
+    else:
+        table = Table(show_header=False, box=None)
+        for found in findings:
+            mark = "[green]ok[/]" if found.ok else "[bold red]no[/]"
+            table.add_row(mark, found.what, found.said + ("" if found.ok else f"\nto mend: {found.mend}"))
+        out.print(table)
+    if not all(f.ok for f in findings):
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    cli(prog_name="python -m autograder")

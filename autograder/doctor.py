@@ -1,0 +1,110 @@
+"""Says what works on this machine and how to mend what does not."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course import Course, CourseError
+from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
+
+PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
+LOW_DISK_BYTES = 1024**3
+
+
+@dataclass
+class Finding:
+    """One thing looked at: `mend` says what to do when it is not `ok`."""
+
+    what: str
+    ok: bool
+    said: str
+    mend: str = ""
+
+
+def _python() -> Finding:
+    return Finding(
+        "Python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or newer, then `make course`"
+    )
+
+
+def _package(name: str) -> Finding:
+    try:
+        return Finding(name, True, importlib.metadata.version(name))
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, False, "not installed", "run `make course`, or pip install -r requirements.txt")
+
+
+def _bubblewrap() -> Finding:
+    path = find_bwrap()
+    return Finding(
+        "bubblewrap", path is not None, path or "not found", "install it (Debian, Ubuntu: apt-get install bubblewrap)"
+    )
+
+
+def _sandbox() -> Finding:
+    """Starts a real sandbox and runs a line in it."""
+    sandbox = Sandbox(BUBBLEWRAP)
+    try:
+        begin = time.monotonic()
+        student = sandbox.start(Limits())
+        warm = time.monotonic() - begin
+        begin = time.monotonic()
+        student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
+        student.channel.receive(time.monotonic() + 20)
+        student.end()
+        again = sandbox.start(Limits())
+        again.end()
+        said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
+        return Finding("sandbox", True, said)
+    except SandboxRefused as refused:
+        return Finding(
+            "sandbox",
+            False,
+            str(refused),
+            "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
+            "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container",
+        )
+    finally:
+        sandbox.close()
+
+
+def _database(course: Course) -> Finding:
+    shown = course.db_url if "@" not in course.db_url else course.db_url.split("@")[-1]
+    engine = create_engine(course.db_url)
+    try:
+        with engine.connect() as connection:
+            connection.execute(text("select 1"))
+        return Finding("gradebook", True, f"{shown} answers")
+    except (SQLAlchemyError, ImportError) as error:
+        return Finding(
+            "gradebook", False, f"{shown}: {str(error).splitlines()[0]}", "check c.CourseDirectory.db_url in nbgrader_config.py"
+        )
+    finally:
+        engine.dispose()
+
+
+def _disk(folder: Path) -> Finding:
+    free = shutil.disk_usage(folder).free
+    return Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results")
+
+
+def examine(folder: Path) -> list[Finding]:
+    """All findings for this machine and a course folder."""
+    findings = [_python(), *map(_package, PACKAGES), _bubblewrap(), _sandbox(), _disk(folder)]
+    try:
+        course = Course(folder)
+        names = course.set_names()
+        findings.append(Finding("course", bool(names), f"{len(names)} sets", "put sets into source_solutions/"))
+        findings.append(_database(course))
+    except CourseError as error:
+        findings.append(Finding("course", False, str(error), "run in a course folder, or name one with --course"))
+    return findings
