@@ -38,6 +38,19 @@ class Variant:
     expects: str = ""
 
 
+@dataclass
+class Survivor:
+    """Why some mutants of the reference solution are no worse than it: they answer every allowed question the same.
+
+    `old` and `new` are parts of the line before and after the mutation, spaces not counted.
+    """
+
+    exercise: str
+    old: str
+    new: str
+    why: str
+
+
 class BadCatalogue(Exception):
     """catalogue.py cannot be used; the message says where and why."""
 
@@ -78,11 +91,20 @@ def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None
     _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
 
 
+def survivor(exercise: str, old: str, new: str, why: str) -> None:
+    """Explain surviving mutants: those of the cell binding `exercise` that turn a line with `old` into one with `new`.
+
+    A dropped statement becomes `pass`. `audit` accepts no survivor without explanation and no explanation without one.
+    """
+    _register("survivor", exercise=exercise, old=old, new=new, why=why)
+
+
 class Catalogue:
-    """The variants of one set. `reference` are the names they may use."""
+    """The variants of one set, and its explained survivors. `reference` are the names the variants may use."""
 
     def __init__(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str], where: str) -> None:
         self.variants: list[Variant] = []
+        self.survivors: list[Survivor] = []
         self.where = where
         if text.strip():
             self._read(text, reference, solution_text)
@@ -107,7 +129,9 @@ class Catalogue:
             exercise = details["exercise"]
             if exercise not in reference:
                 raise BadCatalogue(f"{self.where}: catalogue.py names the exercise {exercise!r}, which does not exist")
-            if kind == "edited":
+            if kind == "survivor":
+                self.survivors.append(Survivor(**details))
+            elif kind == "edited":
                 self.variants.append(self._edited(details, reference, solution_text(exercise)))
             else:
                 value = details["value"]
@@ -149,10 +173,18 @@ class Catalogue:
 
 
 def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> Any:
-    """What the variant puts in place of the exercise's name: itself, or for data the value for this student."""
-    if callable(reference[variant.exercise]) or variant.whole_cell:
+    """What the variant puts in place of the exercise's name: itself, or for data the value for this student.
+
+    `reference` are the names of the source notebook, for personal data best those made for this student.
+    """
+    if callable(reference[variant.exercise]):
         return variant.value
-    return variant.value(student_id)
+    if not variant.whole_cell:
+        return variant.value(student_id)
+    namespace = {**reference, "student_id": student_id}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(variant.source, f"<{variant.name}>", "exec"), namespace)
+    return namespace[variant.exercise]
 
 
 # ---------------------------------------------------------------------------------------- recognition
