@@ -1,0 +1,135 @@
+"""What the text of a code cell binds and uses, found without running it.
+
+Cells are students' work: they may hold magics, shell lines, syntax errors or be hostile. Nothing here raises
+for any text, and the time grows with the length of the text only (IPython's own transformer tokenises the
+cell again for every magic).
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+import symtable
+import warnings
+
+MAX_PARSED = 200_000  # characters; nobody types a longer cell
+_PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
+_BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
+_UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def as_python(text: str) -> str:
+    """The cell without magics and shell lines, line for line; a cell in another language becomes empty."""
+    magic = re.match(r"\s*%%(\w+)", text)
+    if magic and magic[1] not in _PYTHON_CELL_MAGICS:
+        return ""
+    text = re.sub(r"(?m)^([ \t]*)%time[ \t]+(?=\S)", r"\1", text)
+    text = re.sub(r"(?m)^([ \t]*)(?:[%!?].*|[\w.]+\?{1,2}[ \t]*)$", r"\1pass", text)
+    return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
+
+
+def parse(text: str) -> ast.Module | None:
+    """The cell's syntax tree, or None where it is no Python."""
+    if len(text) > MAX_PARSED:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # e.g. an invalid escape in the student's text
+        for candidate in (text, as_python(text)):
+            try:
+                return ast.parse(candidate)
+            except _UNPARSABLE:
+                continue
+    return None
+
+
+def bound_names(text: str, imports: bool = False) -> set[str]:
+    """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`).
+
+    Where the cell is no valid Python, lines at column 0 that look like a definition or an assignment count.
+    """
+    tree = parse(text)
+    if tree is not None:
+        return {name for statement in tree.body for name in _bound_by(statement, imports)}
+    code = as_python(text[:MAX_PARSED])
+    return set(re.findall(r"(?m)^(?:(?:async[ \t]+)?def|class)[ \t]+([^\W\d]\w*)", code)) | set(
+        re.findall(r"(?m)^([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)", code)
+    )
+
+
+def _bound_by(statement: ast.stmt, imports: bool) -> list[str]:
+    match statement:
+        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
+            return [statement.name]
+        case ast.Import() | ast.ImportFrom():
+            return [(a.asname or a.name).split(".")[0] for a in statement.names] if imports else []
+        case ast.Assign():
+            return [name for target in statement.targets for name in _targets(target)]
+        case ast.AnnAssign() if statement.value is None:
+            return []
+        case ast.AnnAssign() | ast.AugAssign():
+            return _targets(statement.target)
+    if not isinstance(statement, _BLOCKS):
+        return []
+    # A block may be nested as deep as the parser allows: go on with a list, not by recursion.
+    names, waiting = [], [statement]
+    while waiting:
+        block = waiting.pop()
+        if isinstance(block, (ast.For, ast.AsyncFor)):
+            names += _targets(block.target)
+        for part in ("body", "orelse", "finalbody", "handlers"):
+            for inner in getattr(block, part, []):
+                if isinstance(inner, (*_BLOCKS, ast.ExceptHandler)):
+                    waiting.append(inner)
+                else:
+                    names += _bound_by(inner, imports)
+    return names
+
+
+def _targets(target: ast.expr) -> list[str]:
+    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
+
+
+def used_names(text: str) -> set[str]:
+    """Global names that the cell reads, at its top level or inside its functions; built-in ones left out."""
+    if parse(text) is None:
+        return set()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            waiting = [symtable.symtable(as_python(text), "cell", "exec")]
+        except _UNPARSABLE:
+            return set()
+    used = set()
+    while waiting:
+        table = waiting.pop()
+        waiting += table.get_children()
+        top = table.get_type() == "module"
+        used |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
+    return used - set(dir(builtins))
+
+
+def additions(text: str, given: str) -> str | None:
+    """The statements that a student added to a given cell, as text; None where `text` is no Python.
+
+    Changed versions of what the cell already binds are left out (the given ones hold), and so are assertions.
+    """
+    tree, original = parse(text), parse(given)
+    if tree is None or original is None:
+        return None
+    lines, given_lines = text.split("\n"), given.split("\n")
+    known = {_lines_of(s, given_lines) for s in original.body}
+    kept = [
+        _lines_of(s, lines)
+        for s in tree.body
+        if not isinstance(s, (ast.Assert, ast.Pass)) or _lines_of(s, lines).lstrip().startswith(("%", "!"))
+    ]
+    taken = bound_names(given, imports=True)
+    fresh = [s for s in kept if s not in known and not bound_names(s, imports=True) & taken]
+    return "\n".join(dict.fromkeys(fresh))
+
+
+def _lines_of(statement: ast.stmt, lines: list[str]) -> str:
+    """The whole lines of a statement, with its decorators."""
+    first = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", []))])
+    return "\n".join(line.rstrip() for line in lines[first - 1 : statement.end_lineno])

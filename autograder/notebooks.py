@@ -1,0 +1,361 @@
+"""Find and read what a student handed in, however it was saved; where that fails, say why in one sentence.
+
+A notebook is read for its cells' text and for what helps to recognise them (type, id, tags, nbgrader
+metadata). Outputs, attachments and all other metadata are left behind: outputs are computed anew, the rest
+comes from the instructor's notebook.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+from nbformat.notebooknode import NotebookNode, from_dict
+
+MAX_BYTES = 20 * 1024 * 1024
+MAX_CELLS = 5_000
+MAX_TYPED = 2_000_000  # characters in all cells, pasted pictures not counted; a problem set has some 30,000
+# Objects and lists in the JSON: far more than Jupyter writes into 20 MB, few enough to fit into memory.
+MAX_OBJECTS = 2_000_000
+AGAIN = "Save it in Jupyter (File → Save Notebook) and hand in the .ipynb file again."
+
+_FORMATS = (  # how a file that is no notebook begins
+    (rb"PK\x03\x04", "a zip archive or an Office document"),
+    (rb"\x1f\x8b", "a compressed archive"),
+    (rb"%PDF", "a PDF"),
+    (rb"\x89PNG|\xff\xd8\xff|GIF8", "a picture"),
+    (rb"(?i)\s*<(!doctype|html|head|body|script)", "a web page (HTML)"),
+    (rb"\s*<", "an XML or HTML file"),
+    (rb"\s*(#|import |from |def |\"\"\"|%%)", "a Python script or plain text"),
+)
+
+
+class Unreadable(Exception):
+    """One clear sentence for student and instructor: what is wrong, where, how to mend."""
+
+
+def shown(name: object, limit: int = 80) -> str:
+    """A name chosen by a student, safe to put in a sentence: printable, on one line, not endless."""
+    text = "".join(c if c.isprintable() else "?" for c in str(name))
+    return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+# --- reading -------------------------------------------------------------------------------------
+
+
+def read_bytes(path: Path) -> bytes:
+    """The content of a submitted file; Unreadable where it is too big, no ordinary file or not permitted."""
+    try:
+        # Non-blocking: opening a named pipe would otherwise wait for ever.
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "rb") as file:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise Unreadable(f"'{shown(path.name)}' is not an ordinary file. {AGAIN}")
+            _check_size(status.st_size, path.name)
+            return file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Unreadable(f"'{shown(path.name)}' cannot be opened ({reason}). Hand it in again.") from error
+
+
+def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
+    """An nbformat 4.5 notebook from any notebook version, and notes on what was mended.
+
+    Every cell has an id, a type ("code" or "markdown") and a text with plain newlines; ids are the file's own
+    where they are valid, else `cell-<position>`. Raises Unreadable, and nothing else, for any bytes.
+    """
+    notes: list[str] = []
+    _check_size(len(data), name)
+    if not data.strip(b"\0 \t\r\n"):
+        raise Unreadable(f"'{shown(name)}' is empty ({len(data)} bytes). {AGAIN}")
+    content = _parse(_decode(data, name, notes), data.removeprefix(b"\xef\xbb\xbf"), name, notes)
+    cells = _cells_of(content, name, notes)
+    used: set[str] = set()
+    mended: set[str] = set()
+    read = [_read_cell(cell, position, used, mended) for position, cell in enumerate(cells)]
+    typed = sum(len(re.sub(r"data:image/[\w+.-]+;base64,[\w+/=]+", "", cell["source"])) for cell in read)
+    if typed > MAX_TYPED:
+        raise Unreadable(
+            f"'{shown(name)}' has {typed:,} characters in its cells; at most {MAX_TYPED:,} are read. "
+            f"Remove pasted data. {AGAIN}"
+        )
+    notes += sorted(mended)
+    return from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": read}), notes
+
+
+def _check_size(size: int, name: str) -> None:
+    if size > MAX_BYTES:
+        raise Unreadable(
+            f"'{shown(name)}' has {size / 2**20:.1f} MB; at most {MAX_BYTES // 2**20} MB are read. "
+            "In Jupyter choose Edit → Clear Outputs of All Cells, save and hand it in again."
+        )
+
+
+def _decode(data: bytes, name: str, notes: list[str]) -> str:
+    """Text of the file; UTF-8 is what Jupyter writes, everything else is mended and noted."""
+    encoding = json.detect_encoding(data[:4])  # tells UTF-16 and UTF-32 by their mark or their zero bytes
+    if data.count(b"\0") * 4 < len(data) and not encoding.startswith("utf-8"):
+        encoding = "utf-8"  # a few stray NUL bytes
+    if encoding not in ("utf-8", "utf-8-sig"):
+        notes.append(f"'{shown(name)}' was saved as {encoding.upper()}; it was read all the same.")
+        return _without_mark(data.decode(encoding, "replace"))
+    if encoding == "utf-8-sig":
+        notes.append("The file began with a byte order mark; it was removed.")
+    try:
+        return _without_mark(data.decode("utf-8", "surrogatepass"))  # halves are mended cell by cell
+    except UnicodeDecodeError:
+        text = data.decode("utf-8", "replace")
+    broken = text.count("\ufffd")
+    if sum(c > "\x7f" for c in text) - broken >= broken:
+        notes.append("Some characters of the file were broken; they were replaced by �.")
+        return _without_mark(text)
+    notes.append("The file was saved in an old Windows encoding; it was read as such.")
+    try:
+        return data.decode("cp1252")
+    except UnicodeDecodeError:
+        return data.decode("latin-1")
+
+
+def _without_mark(text: str) -> str:
+    return text.lstrip("\ufeff\0 \t\r\n")
+
+
+def _parse(text: str, data: bytes, name: str, notes: list[str]) -> dict[str, Any]:
+    """The JSON object at the beginning of the text."""
+    if not text.startswith(("{", "[")):
+        kind = next((kind for start, kind in _FORMATS if re.match(start, data)), "something else")
+        raise Unreadable(f"'{shown(name)}' is {kind}, not a Jupyter notebook. {AGAIN}")
+    if text.count("{") + text.count("[") > MAX_OBJECTS:
+        raise Unreadable(f"'{shown(name)}' holds far more data than a notebook. Clear all outputs. {AGAIN}")
+    if "\0" in text:
+        text = text.replace("\0", "")
+        notes.append("The file contained NUL bytes; they were removed.")
+    try:
+        content, end = json.JSONDecoder(strict=False).raw_decode(text)
+    except json.JSONDecodeError as error:
+        raise Unreadable(_what_is_wrong(text, error, name)) from error
+    except (RecursionError, MemoryError) as error:
+        raise Unreadable(f"'{shown(name)}' is nested too deeply for a notebook. {AGAIN}") from error
+    except ValueError as error:  # a number of thousands of digits
+        raise Unreadable(f"'{shown(name)}' contains a number too long to read. {AGAIN}") from error
+    if text[end:].strip():
+        notes.append("Something stood behind the end of the notebook in the file; it was left out.")
+    if isinstance(content, dict) and isinstance(content.get("content"), dict) and "cells" not in content:
+        content = content["content"]  # what the Jupyter server sends
+    if not isinstance(content, dict):
+        raise Unreadable(f"'{shown(name)}' is a JSON file, but not a Jupyter notebook. {AGAIN}")
+    return content
+
+
+def _what_is_wrong(text: str, error: json.JSONDecodeError, name: str) -> str:
+    if re.search(r"(?m)^(<{7}|>{7}) ", text):
+        return f"'{shown(name)}' contains marks of a git merge conflict. Resolve the conflict. {AGAIN}"
+    if error.msg.startswith("Unterminated string") or error.pos >= len(text.rstrip()) - 5:
+        return (
+            f"'{shown(name)}' ends in the middle of the notebook (line {text.count(chr(10)) + 1}): "
+            f"it was not saved or uploaded completely. {AGAIN}"
+        )
+    return f"'{shown(name)}' is damaged at line {error.lineno}, column {error.colno} ({error.msg}). {AGAIN}"
+
+
+def _cells_of(content: dict[str, Any], name: str, notes: list[str]) -> list[dict[str, Any]]:
+    """The cells of any notebook version: `cells`, or `worksheets` in versions 2 and 3."""
+    cells = content.get("cells")
+    worksheets = content.get("worksheets")
+    if not isinstance(cells, list) and isinstance(worksheets, list):
+        parts = [w.get("cells") for w in worksheets if isinstance(w, dict)]
+        cells = [cell for part in parts if isinstance(part, list) for cell in part]
+        notes.append("The notebook is in an old format; it was converted.")
+    if not isinstance(cells, list):
+        raise Unreadable(f"'{shown(name)}' is a JSON file without notebook cells. {AGAIN}")
+    good = [cell for cell in cells if isinstance(cell, dict)]
+    if len(good) < len(cells):
+        notes.append(f"{len(cells) - len(good)} entries in the file were no cells; they were left out.")
+    if len(good) > MAX_CELLS:
+        raise Unreadable(f"'{shown(name)}' has {len(good)} cells; at most {MAX_CELLS} are read. {AGAIN}")
+    return good
+
+
+def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[str]) -> dict[str, Any]:
+    metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
+    text = _text_of(cell, mended)
+    cell_type = cell.get("cell_type")
+    if cell_type == "heading":  # notebook version 3
+        level = cell.get("level")
+        text = "#" * (level if level in (1, 2, 3, 4, 5, 6) else 1) + " " + " ".join(text.split())
+    elif cell_type not in ("code", "markdown", "raw", "html"):
+        mended.add("Cells without a type were recognised by their content.")
+        cell_type = "code" if {"outputs", "execution_count", "input"} & cell.keys() else "markdown"
+    own_id = _id_of(cell, metadata, position, used)
+    return new_cell("code" if cell_type == "code" else "markdown", text, own_id, _cell_metadata(metadata))
+
+
+def new_cell(cell_type: str, text: str, cell_id: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    """A cell without outputs; nbformat's own functions would validate each one against the schema (2 ms)."""
+    cell = {"cell_type": cell_type, "id": cell_id, "metadata": metadata, "source": text}
+    return cell | ({"execution_count": None, "outputs": []} if cell_type == "code" else {})
+
+
+def _text_of(cell: dict[str, Any], mended: set[str]) -> str:
+    raw = next((cell[key] for key in ("source", "input", "code", "text") if key in cell), "")
+    if isinstance(raw, list):
+        lines = [line for line in raw if isinstance(line, str)]
+        # Some tools write the lines without their newlines.
+        raw = ("" if any("\n" in line for line in lines) else "\n").join(lines)
+    if not isinstance(raw, str):
+        mended.add("A cell's text was no text; it was left out.")
+        return ""
+    text = raw.replace("\r\n", "\n").replace("\r", "\n")
+    if "\0" in text:
+        mended.add("Cells contained NUL characters; they were removed.")
+        text = text.replace("\0", "")
+    clean = _without_surrogates(text)
+    if clean != text:
+        mended.add("Cells contained broken characters; they were replaced by �.")
+    return clean.removeprefix("\ufeff")
+
+
+def _without_surrogates(text: str) -> str:
+    """Half characters (lone surrogates) cannot be written to a file; a pair of halves is joined."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _id_of(cell: dict[str, Any], metadata: dict[str, Any], position: int, used: set[str]) -> str:
+    """The cell's own id (Colab and Deepnote keep it in the metadata), the first of equal ones only."""
+    for own in (cell.get("id"), metadata.get("id"), metadata.get("cell_id")):
+        if isinstance(own, str) and re.fullmatch(r"[A-Za-z0-9_-]{1,64}", own) and own not in used:
+            used.add(own)
+            return own
+    number = position
+    while f"cell-{number}" in used:
+        number += MAX_CELLS
+    used.add(f"cell-{number}")
+    return f"cell-{number}"
+
+
+def _cell_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
+    kept: dict[str, Any] = {}
+    nbgrader = metadata.get("nbgrader")
+    if isinstance(nbgrader, dict):
+        scalars = {k: v for k, v in nbgrader.items() if isinstance(v, (str, bool, int, float))}
+        kept["nbgrader"] = {_plain(k): _plain(v) for k, v in scalars.items()}
+    tags = metadata.get("tags")
+    if isinstance(tags, list):
+        texts = [_plain(tag).replace(",", ";") for tag in tags[:50] if isinstance(tag, str) and tag]
+        kept["tags"] = list(dict.fromkeys(texts))  # nbformat allows no commas and no doubles
+    return kept
+
+
+def _plain(value: Any) -> Any:
+    return _without_surrogates(value).replace("\0", "") if isinstance(value, str) else value
+
+
+# --- finding -------------------------------------------------------------------------------------
+
+_EXACT, _COPY, _SAME_SET, _OTHER, _FOREIGN = range(5)
+
+
+def find_notebook(folder: Path, expected: str) -> tuple[Path | None, list[str]]:
+    """The file in a submission folder that stands for notebook `expected` (without .ipynb), with notes.
+
+    The exact name wins; then renamed copies ("… (1)", "Copy of …", other case or spacing, one folder deeper,
+    ".ipynb.txt", ".json"); then files named after the same set ("ps2.ipynb"); then any other notebook. Of
+    several the newest attempt counts: the highest copy number, then the latest change. Links that lead out of
+    the folder are not followed.
+    """
+    notes: list[str] = []
+    found = []
+    for path in _files(folder, notes):
+        rank = _rank(path, folder, expected)
+        if rank == _FOREIGN:
+            notes.append(f"'{shown(path.name)}' is named like another problem set; it was left out.")
+        elif rank is not None:
+            found.append((rank, path))
+    if not found:
+        return None, notes
+    best = min(rank for rank, _ in found)
+    path = max((p for rank, p in found if rank == best), key=_newest)
+    label = shown(path.relative_to(folder).as_posix())
+    if best != _EXACT:
+        notes.append(f"Your file was called '{label}'; it was graded as {expected}.ipynb.")
+    others = sorted(shown(p.relative_to(folder).as_posix()) for _, p in found if p != path)
+    if others:
+        more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+        listed = ", ".join(f"'{other}'" for other in others[:3])
+        notes.append(f"There were other files too: '{label}' was taken, not {listed}{more}.")
+    return path, notes
+
+
+def _files(folder: Path, notes: list[str]) -> list[Path]:
+    """Ordinary files in the folder and its sub-folders; no hidden ones (checkpoints, archive leftovers)."""
+    root = folder.resolve()
+    files: list[Path] = []
+    waiting = [(folder, 0)]
+    while waiting:
+        place, depth = waiting.pop()
+        try:
+            entries = sorted(place.iterdir()) if place.exists() else []
+            for entry in entries:
+                if entry.name.startswith((".", "__MACOSX")):
+                    continue
+                if entry.is_symlink() and not _inside(entry, root):
+                    notes.append(f"'{shown(entry.name)}' is a link that leads elsewhere; it was left out.")
+                elif entry.is_dir() and not entry.is_symlink() and depth == 0:
+                    waiting.append((entry, 1))
+                elif entry.is_file():
+                    files.append(entry)
+        except OSError as error:
+            notes.append(f"The folder '{shown(place.name)}' cannot be opened ({error.strerror}).")
+    return files
+
+
+def _inside(link: Path, root: Path) -> bool:
+    try:
+        return link.resolve(strict=True).is_relative_to(root)
+    except (OSError, RuntimeError):  # broken or circular
+        return False
+
+
+def _rank(path: Path, folder: Path, expected: str) -> int | None:
+    if path.parent == folder and path.name == f"{expected}.ipynb":
+        return _EXACT
+    match = re.fullmatch(r"(.*?)((?:\.ipynb|\.json|\.txt)+)", path.name, re.IGNORECASE | re.DOTALL)
+    if not match:
+        return None
+    stem, notebook = _key(match[1]), ".ipynb" in match[2].lower()
+    if stem == _key(expected):
+        return _COPY
+    if not notebook:
+        return None  # a data file
+    if _key(expected) in stem:
+        return _SAME_SET
+    own = re.match(r"([a-z]+)(\d+)", _key(expected))
+    if own:  # "ps2": a name with "ps2" is meant, one with "ps3" is another set
+        numbers = re.findall(rf"(?<![a-z]){own[1]}[ _-]*(\d{{1,6}})", match[1].lower())
+        if numbers:
+            return _SAME_SET if int(own[2]) in map(int, numbers) else _FOREIGN
+    return _OTHER
+
+
+_COPY_MARKS = r"(?i)^\s*copy[ _-]*(\(\d+\)[ _-]*)?of[ _-]+|[ _-]*\(\d+\)|[ _-]+copy[ _-]*\d*$"
+
+
+def _key(stem: str) -> str:
+    """The name without marks of copying, case, spaces and punctuation."""
+    previous = None
+    while previous != stem:
+        previous, stem = stem, re.sub(_COPY_MARKS, "", stem)
+    return re.sub(r"[\W_]+", "", stem).lower()
+
+
+def _newest(path: Path) -> tuple[int, int, int, str]:
+    stem = re.sub(r"(?i)(\.(ipynb|json|txt))+$", "", path.name)
+    numbers = re.findall(r"\((\d{1,6})\)|copy[ _-]*(\d{1,6})\b|[ _-](\d{1,2})$", stem, re.IGNORECASE)
+    folder = re.search(r"(?:attempt|version|try|v)[ _-]*(\d{1,6})", path.parent.name, re.IGNORECASE)
+    copy = max((int("".join(groups)) for groups in numbers), default=0)
+    return int(folder[1]) if folder else 0, copy, path.stat().st_mtime_ns, path.name
