@@ -22,7 +22,7 @@ import numpy
 from autograder import __version__
 from autograder.course import Course, SetFiles
 from autograder.judge import Job, run_job
-from autograder.notebooks import Unreadable, find_notebook, read_notebook
+from autograder.notebooks import Unreadable, find_notebook, read_bytes, read_notebook
 from autograder.rebuild import Rebuilt, rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox import BUBBLEWRAP
@@ -103,9 +103,9 @@ class Prepared:
             reason = notes[0] if notes else f"the folder holds no notebook {self.files.name}.ipynb"
             return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason), notes)
         try:
-            data = path.read_bytes() if path.stat().st_size <= 64 * 1024**2 else b" " * (64 * 1024**2)
-        except OSError as error:
-            return self.empty(UNREADABLE, f"{path.name} cannot be opened: {error.strerror}", digest_of("closed"))
+            data = read_bytes(path)
+        except Unreadable as error:
+            return self.empty(UNREADABLE, str(error), digest_of(UNREADABLE, str(error), self.versions()), notes)
         return self.from_bytes(data, path.name, notes)
 
     def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:

@@ -309,7 +309,7 @@ class Judge:
         return self.source.reference.get("student_id", "")
 
     def _try(self, test: TestCell, expected: Outcome) -> Outcome:
-        self.client.budget = max(self.limits.cell_seconds, 3 * self.limits.call_seconds)
+        self.client.budget = self.limits.exercise_seconds
         outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain)
         try:
             self.client.forget()

@@ -35,11 +35,13 @@ class SandboxRefused(Exception):
 class Limits:
     """What one submission may use. Times are seconds of the wall clock; sizes are bytes.
 
+    `cell` bounds a student's cell, `call` one call of a check, `exercise` all calls of a test cell together.
     memory_bytes counts on top of what the imported libraries hold.
     """
 
     cell_seconds: float = 30.0
     call_seconds: float = 10.0
+    exercise_seconds: float = 30.0
     notebook_seconds: float = 300.0
     memory_bytes: int = 2 * 1024**3
     processes: int = 64

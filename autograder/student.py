@@ -395,6 +395,7 @@ def serve(shell: Shell, channel: Channel) -> None:
         with lock:
             blobs: list[bytes] = []
             header = {
+                "number": asked[-1],
                 "callback": number,
                 "args": [workspace.out(a, blobs) for a in args],
                 "kwargs": {k: workspace.out(v, blobs) for k, v in kwargs.items()},
@@ -405,6 +406,7 @@ def serve(shell: Shell, channel: Channel) -> None:
             raise RuntimeError(reply["error"])
         return workspace.read(reply["ok"], blobs)
 
+    asked = [0]  # the number of the request that is being answered; each answer repeats it
     workspace = Workspace(shell.user_ns, call_back, shell.is_cell)
     sys.stdout, sys.stderr = Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
     builtins.input = no_input
@@ -414,8 +416,9 @@ def serve(shell: Shell, channel: Channel) -> None:
             request, blobs = channel.receive()
         except Closed:
             os._exit(0)
+        asked[-1] = request.get("number", 0)
         if request["op"] == "run":
-            channel.send(shell.run(request["source"], request["seconds"]))
+            channel.send({"number": asked[-1], **shell.run(request["source"], request["seconds"])})
         elif request["op"] == "file":
             folder = os.path.dirname(request["name"])
             if folder:
@@ -425,4 +428,5 @@ def serve(shell: Shell, channel: Channel) -> None:
             channel.send({"ok": None})
         else:
             shell.outputs.start()
-            channel.send(*workspace.answer(request, blobs))
+            reply, sent = workspace.answer(request, blobs)
+            channel.send({"number": asked[-1], **reply}, sent)
