@@ -5,23 +5,27 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.table import Column, Table
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.engine import Settings, Step, grade_set
 from autograder.misconceptions import BadCatalogue
 from autograder.results import GRADED, Result
 from autograder.sandbox import BUBBLEWRAP, NONE, SandboxRefused
 from autograder.source import BadSource
 from autograder.store import Store
+
+LONGEST_TABLE = 60
 
 out = Console(highlight=False)
 err = Console(stderr=True, highlight=False, soft_wrap=True)
@@ -120,12 +124,11 @@ def grade(
     as_json: bool,
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
-    from autograder.engine import Settings, grade_set
     from autograder.gradebook import ensure_assignment, write
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
-    done: list[Result] = []
+    graded: dict[str, list[dict[str, Any]]] = {}
     with clear_errors():
         course = Course(folder)
         store = Store(course.results_folder)
@@ -134,34 +137,32 @@ def grade(
         for name in chosen_sets(course, sets, course.has_submissions()):
             handed_in = course.submissions(name)
             unknown = [s for s in students if s not in handed_in]
-            if unknown and not any(s in handed_in for s in students):
+            if unknown:
                 raise CourseError(f"{unknown[0]!r} has handed in nothing for {name}")
             ensure_assignment(course, course.set_files(name))
-            fresh = 0
-            results: list[Result] = []
+            rows = graded[name] = []
             with progress_bar() as bar:
-                task = bar.add_task(f"grading {name}", total=len(students or handed_in))
-                try:
-                    for step in grade_set(course, store, name, settings, list(students) or None):
-                        bar.advance(task)
-                        fresh += step.ran
-                        if step.problem:
-                            problems.append(step.problem)
-                        if step.result is not None:
-                            results.append(step.result)
-                finally:
-                    write(course, results)
-            done += results
+                steps = grade_set(course, store, name, settings, list(students) or None)
+                watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
+                # the gradebook's writer takes the results as they come, some hundred at a time
+                written = write(course, _noted(watched, rows, problems))
+            problems += written.problems
             if not as_json:
-                _say_graded(name, results, fresh)
-        if not done and not as_json:
+                _say_graded(name, rows, written.remarks)
+        if not graded and not as_json:
             err.print("Nothing has been handed in.")
     if as_json:
-        click.echo(json.dumps([_summary(r) for r in done]))
-    for line in problems:
-        err.print(f"[red]{line}")
-    if problems:
-        sys.exit(1)
+        click.echo(json.dumps([row for rows in graded.values() for row in rows]))
+    _end_with(problems)
+
+
+def _noted(steps: Iterable[Step], rows: list[dict[str, Any]], problems: list[str]) -> Iterator[Result]:
+    """The results of the steps; on the way their summaries and problems are noted."""
+    for step in steps:
+        rows.append({**_summary(step.result), "ran": step.ran})
+        if step.problem:
+            problems.append(step.problem)
+        yield step.result
 
 
 def _summary(result: Result) -> dict[str, Any]:
@@ -173,6 +174,7 @@ def _summary(result: Result) -> dict[str, Any]:
         "score": result.auto_score if result.status == GRADED else None,
         "points": result.auto_points,
         "exercises": {e.grade_id: e.score for e in result.exercises},
+        "typed_id": result.typed_id,
         "misconceptions": [m.name for e in result.exercises for m in e.misconceptions],
         "notes": result.notes,
         "events": result.events,
@@ -181,23 +183,20 @@ def _summary(result: Result) -> dict[str, Any]:
     }
 
 
-def _say_graded(name: str, results: list[Result], fresh: int) -> None:
-    table = Table(title=f"{name}: {len(results)} submissions, {fresh} run now", title_justify="left")
-    table.add_column("student")
-    table.add_column("score", justify="right")
-    table.add_column("remarks")
-    for result in sorted(results, key=lambda r: r.student):
-        if result.status == GRADED:
-            score = f"{result.auto_score:g} of {result.auto_points:g}"
-            remarks = "; ".join(result.events)
-        else:
-            score, remarks = result.status, result.reason
-        table.add_row(result.student, score, remarks)
-    if len(results) <= 60:
+def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> None:
+    fresh = sum(row["ran"] for row in rows)
+    out.print(f"{name}: {len(rows)} submissions, {fresh} run now")
+    if len(rows) <= LONGEST_TABLE:
+        table = Table("student", Column("score", justify="right"), "remarks")
+        for row in sorted(rows, key=lambda r: r["student"]):
+            is_graded = row["status"] == GRADED
+            score = f"{row['score']:g} of {row['points']:g}" if is_graded else row["status"]
+            table.add_row(
+                escape(row["student"]), score, escape("; ".join(row["events"]) if is_graded else row["reason"])
+            )
         out.print(table)
-    else:
-        graded = [r for r in results if r.status == GRADED]
-        out.print(f"{name}: {len(results)} submissions ({fresh} run now), {len(graded)} graded")
+    for line in remarks:
+        err.print(f"[yellow]{escape(line)}")
 
 
 @cli.command()
@@ -206,19 +205,21 @@ def _say_graded(name: str, results: list[Result], fresh: int) -> None:
 @students_option
 def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.feedback import Manual, write_all
+    from autograder.feedback import write_all
     from autograder.gradebook import manual_marks
 
+    problems: list[str] = []
     with clear_errors():
         course = Course(folder)
         store = Store(course.results_folder)
         for name in chosen_sets(course, sets, store.assignments()):
             results = [r for r in store.all(name) if not students or r.student in students]
-            marks: dict[str, dict[str, Manual]] = manual_marks(course, name)
             with progress_bar() as bar:
-                counted = bar.track(results, description=f"feedback for {name}")
-                number = write_all(counted, course.feedback_folder, marks)
-            out.print(f"{name}: {number} pages in {os.path.relpath(course.feedback_folder)}")
+                watched = bar.track(results, description=f"feedback for {name}")
+                written = write_all(watched, course.feedback_folder, manual_marks(course, name))
+            problems += written.problems
+            out.print(f"{name}: {len(written.paths)} pages in {os.path.relpath(course.feedback_folder)}")
+    _end_with(problems)
 
 
 @cli.command()
@@ -227,16 +228,26 @@ def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> 
 def report(folder: Path, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
     from autograder.gradebook import manual_marks
-    from autograder.report import write_reports
+    from autograder.report import write_all
 
     with clear_errors():
         course = Course(folder)
         store = Store(course.results_folder)
         names = chosen_sets(course, sets, store.assignments())
         results = {name: list(store.all(name)) for name in names}
-        marks = {name: manual_marks(course, name) for name in names}
-        path = write_reports(results, course.report_folder, marks)
-        out.print(f"report: {os.path.relpath(path)}")
+        manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
+        away = os.path.relpath(course.feedback_folder, course.report_folder)
+        title = course.dirs.course_id or course.root.name
+        write_all(results, course.report_folder, title, manual=manual, feedback=away)
+        out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
+
+
+def _end_with(problems: list[str]) -> None:
+    """Say what went wrong, a line each, and end with a non-zero exit code if anything did."""
+    for line in problems:
+        err.print(f"[red]{escape(line)}")
+    if problems:
+        sys.exit(1)
 
 
 @cli.command()

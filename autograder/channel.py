@@ -14,6 +14,7 @@ import base64
 import io
 import json
 import math
+import re
 import socket
 import struct
 import sys
@@ -27,8 +28,21 @@ MAX_HEADER = 32 * 1024 * 1024
 MAX_BLOBS = 256 * 1024 * 1024
 MAX_DEPTH = 40
 MAX_INT_BITS = 4096
+MAX_KEYS = 10_000  # of all dicts and sets of a message: keys chosen to collide take time in the square of their number
+MAX_RANGE = 1_000_000  # a range is small on the way and large as an array
 ARRAY_KINDS = "biufcUS"
+TENSOR_TYPES = frozenset(
+    ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
+    + ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+)
 FRAME = struct.Struct("!IQ")
+NPY_START = b"\x93NUMPY\x01\x00"
+NPY_HEADER = re.compile(
+    rb"\{'descr': '([<>|][biufcUS]\d{1,9})', 'fortran_order': (True|False), "
+    rb"'shape': \(((?:\d{1,19}, ?)*(?:\d{1,19})?)\), \} *\n"
+)
+DTYPE = re.compile(r"[<>|=][biufcUS]\d{1,9}")
+LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class ProtocolError(Exception):
@@ -54,15 +68,30 @@ def _npy(array: np.ndarray) -> bytes:
 
 def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) -> dict[str, Any]:
     blobs.append(_npy(array))
+    if array.ndim and not array.flags.c_contiguous:
+        more["layout"] = "fortran" if array.flags.f_contiguous else "strided"
     return {tag: len(blobs) - 1, **more}
+
+
+def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
+    """The array in the memory layout that the sender had, so that code which needs contiguous arrays is found out."""
+    if layout == "fortran":
+        return np.asfortranarray(array)
+    if layout == "strided":
+        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+        wide[..., ::2] = array
+        return wide[..., ::2]
+    return array
 
 
 def _pack_tensor(torch: Any, value: Any, blobs: list[bytes]) -> dict[str, Any]:
     if value.layout != torch.strided or value.is_quantized:
         raise Plain
     name = str(value.dtype).removeprefix("torch.")
+    if name not in TENSOR_TYPES:
+        raise Plain
     data = value.detach().cpu().resolve_conj().resolve_neg()
-    if not hasattr(np, name) and name != "bool":  # bfloat16 and other types numpy does not know
+    if name == "bfloat16":  # which numpy does not know
         data = data.to(torch.float32)
     return _array_node("tensor", np.asarray(data.numpy()), blobs, dtype=name)
 
@@ -92,7 +121,7 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     if isinstance(value, np.ndarray):
         if value.dtype.kind not in ARRAY_KINDS:
             raise Plain
-        return _array_node("array", np.array(value, subok=False), blobs)
+        return _array_node("array", np.asarray(value), blobs)
     if isinstance(value, np.generic):
         if value.dtype.kind not in ARRAY_KINDS:
             raise Plain
@@ -118,19 +147,23 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     if isinstance(value, (set, frozenset)):
         return {"set": [inner(v) for v in value]}
     if isinstance(value, range):
+        if not all(abs(n) < 2**62 for n in (value.start, value.stop, value.step)) or len(value) > MAX_RANGE:
+            raise Plain
         return {"range": [value.start, value.stop, value.step]}
     if isinstance(value, slice):
         return {"slice": [inner(value.start), inner(value.stop), inner(value.step)]}
     if value is Ellipsis:
         return {"ellipsis": True}
-    if isinstance(value, np.dtype):
-        return {"dtype": value.str}
     if isinstance(value, type) and issubclass(value, np.generic):
-        return {"dtype": np.dtype(value).str}
+        value = np.dtype(value)
+    if isinstance(value, np.dtype):
+        if not DTYPE.fullmatch(value.str):
+            raise Plain
+        return {"dtype": value.str}
     if torch is not None:
         if isinstance(value, torch.Tensor):
             return _pack_tensor(torch, value, blobs)
-        if isinstance(value, torch.dtype):
+        if isinstance(value, torch.dtype) and str(value).removeprefix("torch.") in TENSOR_TYPES:
             return {"torch_dtype": str(value).removeprefix("torch.")}
         if isinstance(value, torch.Size):
             return {"tuple": [int(v) for v in value]}
@@ -138,30 +171,51 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
 
 
 def _read_npy(blob: bytes) -> np.ndarray:
-    """An array from `.npy` bytes; every stated size is checked against the bytes that are there."""
-    stream = io.BytesIO(blob)
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=10_000)
-    elif version == (2, 0):
-        shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream, max_header_size=10_000)
-    else:
-        raise ProtocolError("unknown .npy version")
-    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.names or dtype.subdtype:
-        raise ProtocolError(f"arrays of type {dtype.str} do not cross")
-    if len(shape) > 32 or any(not isinstance(n, int) or isinstance(n, bool) or n < 0 for n in shape):
+    """An array from `.npy` bytes, exactly as `_npy` writes them; every stated size is checked against what is there.
+
+    numpy's own reader is not for strangers: it parses the header as Python and gives warnings.
+    """
+    start = len(NPY_START) + 2
+    header_end = start + int.from_bytes(blob[start - 2 : start], "little")
+    match = NPY_HEADER.fullmatch(blob[start:header_end]) if blob.startswith(NPY_START) else None
+    if match is None:
+        raise ProtocolError("an array does not begin like one")
+    dtype, fortran = np.dtype(match[1].decode()), match[2] == b"True"
+    shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
+    if dtype.itemsize == 0 or len(shape) > 32 or (0 in shape and max(shape) > MAX_BLOBS):
         raise ProtocolError("impossible array shape")
-    data = blob[stream.tell() :]
+    data = blob[header_end:]
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ProtocolError("an array's shape does not fit its bytes")
-    if dtype.itemsize == 0:
-        return np.zeros(shape, dtype)
     array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
     return array.astype(dtype.newbyteorder("="), order="C", copy=True)
 
 
-def unpack(node: Any, blobs: list[bytes], other: Callable[[dict[str, Any]], Any], depth: int = 0) -> Any:
-    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError."""
+def _tensor_type(name: Any) -> Any:
+    import torch
+
+    if not isinstance(name, str) or name not in TENSOR_TYPES:
+        raise ProtocolError("unknown tensor type")
+    return getattr(torch, name)
+
+
+class _Keys:
+    """Counts the keys of a message's dicts and sets."""
+
+    def __init__(self) -> None:
+        self.left = MAX_KEYS
+
+    def take(self, body: Any) -> Any:
+        self.left -= len(body)
+        if self.left < 0:
+            raise ProtocolError("too many keys")
+        return body
+
+
+def unpack(
+    node: Any, blobs: list[bytes], other: Callable[[dict[str, Any]], Any], depth: int = 0, keys: _Keys | None = None
+) -> Any:
+    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
     if depth > MAX_DEPTH + 1:
         raise ProtocolError("a message is nested too deeply")
     if node is None or isinstance(node, (bool, int, float, str)):
@@ -169,16 +223,16 @@ def unpack(node: Any, blobs: list[bytes], other: Callable[[dict[str, Any]], Any]
     if not isinstance(node, dict) or not node:
         raise ProtocolError("a value has no type")
     try:
-        return _unpack_tagged(node, blobs, other, depth)
+        return _unpack_tagged(node, blobs, other, depth, keys or _Keys())
     except ProtocolError:
         raise
-    except (TypeError, ValueError, IndexError, KeyError, AttributeError, OverflowError, MemoryError) as error:
-        raise ProtocolError(f"a value cannot be read: {error}") from None
+    except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
+        raise ProtocolError(f"a value cannot be read: {type(error).__name__}") from None
 
 
-def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, depth: int) -> Any:
+def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, depth: int, keys: _Keys) -> Any:
     def inner(item: Any) -> Any:
-        return unpack(item, blobs, other, depth + 1)
+        return unpack(item, blobs, other, depth + 1, keys)
 
     def blob(index: Any) -> bytes:
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
@@ -188,7 +242,7 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     tag = next(iter(node))
     body = node[tag]
     if tag == "array":
-        return _read_npy(blob(body))
+        return _laid_out(_read_npy(blob(body)), node.get("layout"))
     if tag == "scalar":
         array = _read_npy(blob(body))
         if array.shape != ():
@@ -197,10 +251,7 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     if tag == "tensor":
         import torch
 
-        dtype = getattr(torch, str(node.get("dtype")), None)
-        if not isinstance(dtype, torch.dtype):
-            raise ProtocolError("unknown tensor type")
-        return torch.from_numpy(_read_npy(blob(body))).to(dtype)
+        return torch.from_numpy(_read_npy(blob(body))).to(_tensor_type(node.get("dtype")))
     if tag == "float" and body in ("nan", "inf", "-inf"):
         return float(body)
     if tag == "complex":
@@ -208,32 +259,28 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     if tag == "bytes":
         return base64.b64decode(body, validate=True)
     if tag == "dict":
-        return {inner(k): inner(v) for k, v in body}
+        return {inner(k): inner(v) for k, v in keys.take(body)}
     if tag == "list":
         return [inner(v) for v in body]
     if tag == "tuple":
         return tuple(inner(v) for v in body)
     if tag == "set":
-        return {inner(v) for v in body}
+        return {inner(v) for v in keys.take(body)}
     if tag == "range":
-        start, stop, step = (int(v) for v in body)
-        return range(start, stop, step)
+        value = range(*(int(v) for v in body))
+        if not all(abs(int(v)) < 2**62 for v in body) or len(value) > MAX_RANGE:
+            raise ProtocolError("a range is too long")
+        return value
     if tag == "slice":
         return slice(*(inner(v) for v in body))
     if tag == "ellipsis":
         return Ellipsis
     if tag == "dtype":
-        dtype = np.dtype(str(body))
-        if dtype.kind not in ARRAY_KINDS:
+        if not isinstance(body, str) or not DTYPE.fullmatch(body):
             raise ProtocolError("unknown array type")
-        return dtype
+        return np.dtype(body)
     if tag == "torch_dtype":
-        import torch
-
-        dtype = getattr(torch, str(body), None)
-        if not isinstance(dtype, torch.dtype):
-            raise ProtocolError("unknown tensor type")
-        return dtype
+        return _tensor_type(body)
     if tag in ("handle", "callback"):
         return other(node)
     raise ProtocolError(f"unknown kind of value {tag!r}")
@@ -245,7 +292,8 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
 def frame(header: dict[str, Any], blobs: list[bytes] | None = None) -> bytes:
     """The bytes of one message."""
     blobs = blobs or []
-    head = json.dumps({"m": header, "b": [len(b) for b in blobs]}, allow_nan=False).encode()
+    text = json.dumps({"m": header, "b": [len(b) for b in blobs]}, allow_nan=False, ensure_ascii=False)
+    head = text.encode("utf-8", "replace")  # halves of surrogate pairs are text in no file and no database
     return FRAME.pack(len(head), sum(map(len, blobs))) + head + b"".join(blobs)
 
 
@@ -253,6 +301,8 @@ def parse(head: bytes, body: bytes) -> tuple[dict[str, Any], list[bytes]]:
     """Header and blobs of one message. Raises ProtocolError."""
     try:
         data = json.loads(head)
+        if LONE_HALF.search(head):  # written by a stranger: `frame` never escapes
+            data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
         header, sizes = data["m"], data["b"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ProtocolError(f"a message cannot be read: {type(error).__name__}") from None
@@ -276,6 +326,7 @@ class Channel:
         self.sock = sock
         self.max_header = max_header
         self.max_blobs = max_blobs
+        self.received = 0
 
     def _set_timeout(self, deadline: float | None) -> None:
         if deadline is None:
@@ -287,18 +338,18 @@ class Channel:
         self.sock.settimeout(left)
 
     def _read(self, size: int, deadline: float | None) -> bytes:
-        chunks, missing = [], size
-        while missing:
+        data = bytearray()  # holds what has come, not what was promised, however small the pieces
+        while len(data) < size:
             self._set_timeout(deadline)
             try:
-                chunk = self.sock.recv(min(missing, 1 << 20))
+                chunk = self.sock.recv(min(size - len(data), 1 << 20))
             except ConnectionError:
                 raise Closed from None
             if not chunk:
                 raise Closed
-            chunks.append(chunk)
-            missing -= len(chunk)
-        return b"".join(chunks)
+            data += chunk
+        self.received += size
+        return bytes(data)
 
     def send(self, header: dict[str, Any], blobs: list[bytes] | None = None, deadline: float | None = None) -> None:
         """Raises Closed or TimeoutError."""

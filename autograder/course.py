@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -140,16 +139,7 @@ class Course:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]
 
-    def listed_students(self) -> list[str]:
-        """Ids that nbgrader_config.py lists (`c.CourseDirectory.db_students`), if it does."""
-        listed = self.config.get("CourseDirectory", {}).get("db_students", [])
-        return [s["id"] if isinstance(s, dict) else str(s) for s in listed]
-
 
 def safe_name(student: str) -> bool:
     """Whether an id can be a file name of its own."""
     return bool(student) and not re.search(r"[/\\\0]", student) and student not in (".", "..")
-
-
-def dump(data: object) -> str:
-    return json.dumps(data, indent=1, ensure_ascii=False)

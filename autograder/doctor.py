@@ -86,7 +86,10 @@ def _database(course: Course) -> Finding:
         return Finding("gradebook", True, f"{shown} answers")
     except (SQLAlchemyError, ImportError) as error:
         return Finding(
-            "gradebook", False, f"{shown}: {str(error).splitlines()[0]}", "check c.CourseDirectory.db_url in nbgrader_config.py"
+            "gradebook",
+            False,
+            f"{shown}: {str(error).splitlines()[0]}",
+            "check c.CourseDirectory.db_url in nbgrader_config.py",
         )
     finally:
         engine.dispose()

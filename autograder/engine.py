@@ -14,10 +14,9 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
-
-import numpy
 
 from autograder import __version__
 from autograder.course import Course, SetFiles
@@ -37,15 +36,13 @@ JUDGING = (
 @cache
 def grader_version() -> str:
     """Version, a digest of the modules that decide verdicts, and the versions of what they run on."""
-    import torch
-
     here = Path(__file__).parent
     digest = hashlib.sha256()
     for name in JUDGING:
         digest.update((here / f"{name}.py").read_bytes())
     return (
         f"{__version__}+{digest.hexdigest()[:10]} python {platform.python_version()} "
-        f"numpy {numpy.__version__} torch {torch.__version__}"
+        f"numpy {version('numpy')} torch {version('torch')}"
     )
 
 
@@ -61,11 +58,10 @@ class Settings:
 
 
 @dataclass
-class Progress:
-    """One finished submission: its result, whether it was run now, and a problem of the store."""
+class Step:
+    """One finished submission: its result, whether it was run now, and a problem in storing it."""
 
-    result: Result | None
-    student: str
+    result: Result
     ran: bool
     problem: str = ""
 
@@ -156,7 +152,7 @@ class Run:
         self.executor: Executor | None = None
         self.pending: dict[Future, Job] = {}
 
-    def submit(self, job: Job) -> Iterator[Progress]:
+    def submit(self, job: Job) -> Iterator[Step]:
         """Start a job; first waits, and yields what is done, while too many are under way."""
         while len(self.pending) >= self.most:
             yield from self.wait()
@@ -167,25 +163,27 @@ class Run:
         except BrokenExecutor:
             yield from self.recover([job])
 
-    def wait(self) -> Iterator[Progress]:
+    def wait(self) -> Iterator[Step]:
         done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
         lost = []
         for future in done:
             job = self.pending.pop(future)
             try:
-                yield _stored(self.store, Result.from_json(json.loads(future.result())))
+                result = Result.from_json(json.loads(future.result()))
             except BrokenExecutor:
                 lost.append(job)
+                continue
+            yield _stored(self.store, result)
         if lost:
             yield from self.recover(lost)
 
-    def recover(self, lost: list[Job]) -> Iterator[Progress]:
+    def recover(self, lost: list[Job]) -> Iterator[Step]:
         """A worker died and took the pool with it: a new pool, and one of its own for each job that was under way."""
         lost += self.pending.values()
         self.pending.clear()
         self.close()
         for job in lost:
-            yield _alone(self.store, job, self.make_executor)
+            yield _stored(self.store, _alone(job, self.make_executor))
 
     def close(self) -> None:
         if self.executor is not None:
@@ -200,11 +198,12 @@ def grade_set(
     settings: Settings,
     students: list[str] | None = None,
     make_executor: Callable[[], Executor] | None = None,
-) -> Iterator[Progress]:
+) -> Iterator[Step]:
     """Grade the submissions of a set; yields each as it is done. Raises SandboxRefused, BadSource, BadCatalogue."""
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
-    run = Run(store, make_executor or (lambda: local_executor(settings.jobs)), 4 * settings.jobs + 4)
+    make = make_executor or (lambda: local_executor(settings.jobs))
+    run = Run(store, make, 4 * settings.jobs + 4)
     try:
         for student, folder in course.submissions(name).items():
             if students is not None and student not in students:
@@ -212,7 +211,7 @@ def grade_set(
             prepared = Prepared(files, student, settings, seed).read(folder)
             stored = None if settings.force else store.get(name, student)
             if stored is not None and stored.key == prepared.key:
-                yield Progress(stored, student, False)
+                yield Step(stored, False)
             elif isinstance(prepared, Result):
                 yield _stored(store, prepared)
             else:
@@ -223,22 +222,36 @@ def grade_set(
         run.close()
 
 
-def _stored(store: Store, result: Result, ran: bool = True) -> Progress:
+def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Step:
+    """One prepared submission in this process: the stored result where nothing changed, else a new one, stored.
+
+    For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
+    SandboxRefused, BadSource, BadCatalogue.
+    """
+    stored = None if force else store.get(prepared.assignment, prepared.student)
+    if stored is not None and stored.key == prepared.key:
+        return Step(stored, False)
+    if isinstance(prepared, Job):
+        prepared = Result.from_json(json.loads(run_job(prepared.to_bytes())))
+    return _stored(store, prepared)
+
+
+def _stored(store: Store, result: Result, ran: bool = True) -> Step:
     try:
         store.put(result)
     except OSError as error:
         where = store.path(result.assignment, result.student)
-        return Progress(result, result.student, ran, f"{result.student}: {where} cannot be written: {error.strerror}")
-    return Progress(result, result.student, ran)
+        return Step(result, ran, f"{result.student}: {where} cannot be written: {error.strerror}")
+    return Step(result, ran)
 
 
-def _alone(store: Store, job: Job, make_executor: Callable[[], Executor]) -> Progress:
+def _alone(job: Job, make_executor: Callable[[], Executor]) -> Result:
     """A job whose worker died, in a pool of its own: it dies alone, or it was not to blame."""
     executor = make_executor()
     try:
-        result = Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
+        return Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
     except BrokenExecutor:
-        result = Result(
+        return Result(
             student=job.student,
             assignment=job.assignment,
             key=job.key,
@@ -252,4 +265,3 @@ def _alone(store: Store, job: Job, make_executor: Callable[[], Executor]) -> Pro
         )
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-    return _stored(store, result)

@@ -24,6 +24,8 @@ ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
 MOST_ITEMS = 10_000
 MOST_CALLBACKS = 100_000
+EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they lie in the grader's memory
+JSON_WEIGHT = 16  # bytes in memory for one byte of JSON
 KINDS = {"exception": ERROR, "timeout": TIMEOUT, "memory": OUT_OF_MEMORY}
 
 
@@ -45,11 +47,16 @@ class StudentGone(StudentProblem):
     """The student's process has ended."""
 
 
+def shown_text(value: Any, most: int = 2000) -> str:
+    """A student's words in one of our sentences: one line of limited length, so that they cannot pass for more."""
+    return " ".join(str(value)[:most].split())
+
+
 def raised(error: Any) -> StudentRaised:
     """The exception for an error reply, whatever the reply holds."""
     if not isinstance(error, dict):
         error = {}
-    text = {k: str(error.get(k, ""))[:2000] for k in ("kind", "type", "message", "where")}
+    text = {k: shown_text(error.get(k, "")) for k in ("kind", "type", "message", "where")}
     verdict = KINDS.get(text["kind"], ERROR)
     where = f" ({text['where']})" if text["where"] else ""
     if verdict == TIMEOUT:
@@ -67,6 +74,9 @@ def raised(error: Any) -> StudentRaised:
 
 
 class Transport(Protocol):
+    received: int
+    """Bytes that the answers so far take up in this process."""
+
     def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
         """Reply to one request. Raises StudentGone."""
 
@@ -76,6 +86,7 @@ class LocalTransport:
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.workspace = Workspace(namespace, seconds=False)
+        self.received = 0
 
     def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
         def direct(number: int, args: tuple, kwargs: dict) -> Any:
@@ -102,6 +113,7 @@ class RemoteTransport:
         self.deadline = deadline
         self.gone: StudentGone | None = None
         self.events: list[str] = []
+        self.received = 0
 
     def ask(self, header: dict, blobs: list[bytes], seconds: float, call_back: Callable) -> tuple[dict, list[bytes]]:
         if self.gone is not None:
@@ -111,7 +123,11 @@ class RemoteTransport:
         try:
             self.student.channel.send({**header, "number": number}, blobs, limit)
             for _ in range(MOST_CALLBACKS):
+                before = self.student.channel.received
                 reply, answer = self.student.channel.receive(limit)
+                blob_bytes = sum(map(len, answer))
+                head_bytes = self.student.channel.received - before - blob_bytes
+                self.received += blob_bytes + JSON_WEIGHT * head_bytes
                 if reply.get("number") != number:
                     raise ProtocolError("an answer that nobody asked for")
                 if "callback" not in reply:
@@ -155,12 +171,16 @@ class RemoteTransport:
 
 @dataclass
 class Entry:
-    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception's type."""
+    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception's type.
+
+    `changed` names the arguments that the call changed in place.
+    """
 
     check: str
     key: str
     value: Any = None
     error: str | None = None
+    changed: tuple[str, ...] = ()
 
 
 @dataclass
@@ -177,17 +197,29 @@ class Client:
     check: str = ""
     budget: float = float("inf")
     callbacks: dict[int, Callable] = field(default_factory=dict)
+    callbacks_given: int = 0
+    room: float = EXERCISE_BYTES
+
+    def begin(self) -> None:
+        """A test cell begins: nothing is recorded yet, and its answers have all the room again."""
+        self.transcript = []
+        self.room = EXERCISE_BYTES
 
     def request(self, header: dict, blobs: list[bytes]) -> tuple[dict, list[bytes]]:
         """A request that runs the student's code, within the time that the exercise has left."""
         seconds = min(self.call_seconds, self.budget)
         if seconds <= 0:
             raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
-        start = time.monotonic()
+        if self.room < 0:
+            raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
+        start, received = time.monotonic(), self.transport.received
         try:
             reply, answer = self.transport.ask({**header, "seconds": seconds}, blobs, seconds, self._call_back)
         finally:
             self.budget -= time.monotonic() - start
+            self.room -= self.transport.received - received
+        if self.room < 0:
+            raise StudentRaised(OUT_OF_MEMORY, "the answers of this exercise are too large")
         if "error" in reply:
             problem = raised(reply["error"])
             if problem.verdict == TIMEOUT:  # what hangs once will hang again: the other checks get a short try
@@ -226,9 +258,9 @@ class Client:
             if isinstance(item, Handle):
                 return {"handle": item._id}
             if callable(item):
-                number = len(self.callbacks) + 1
-                self.callbacks[number] = item
-                return {"callback": number, "name": getattr(item, "__name__", "given_function")}
+                self.callbacks_given += 1  # a number is never used again: what was given for one exercise ends with it
+                self.callbacks[self.callbacks_given] = item
+                return {"callback": self.callbacks_given, "name": getattr(item, "__name__", "given_function")}
             raise TypeError(f"a {type(item).__name__} cannot be passed to a student's function")
 
         return pack(value, blobs, other)
@@ -265,6 +297,8 @@ class Client:
             raise
         if record and not isinstance(value, Handle):
             entry.value = value
+            changed = reply.get("changed")
+            entry.changed = tuple(sorted(map(str, changed))) if isinstance(changed, list) else ()
             self.transcript.append(entry)
         return value, reply
 
@@ -297,8 +331,8 @@ class Client:
         self.arrange({"op": "restore"})
 
     def forget(self) -> None:
+        self.callbacks.clear()  # first, because the student's process may refuse the rest
         self.arrange({"op": "forget"})
-        self.callbacks.clear()
 
 
 class Handle:

@@ -303,9 +303,9 @@ class Judge:
             value = self.client.get(["student_id"]).get("student_id")
         except StudentProblem:
             value = None
-        if isinstance(value, str):
-            self.typed_ids.append(value[:200])
-            return value
+        if isinstance(value, (str, int)):  # an id without quotes is still an id
+            self.typed_ids.append(str(value)[:200])
+            return str(value)
         return self.source.reference.get("student_id", "")
 
     def _try(self, test: TestCell, expected: Outcome) -> Outcome:

@@ -246,6 +246,8 @@ def _grouped(transcript: list[Entry]) -> dict[tuple[str, str], list[Entry]]:
 def _same(one: Entry, other: Entry) -> bool:
     if one.error or other.error:
         return one.error == other.error
+    if one.changed != other.changed:
+        return False
     return close(one.value, other.value, TYPED_ATOL if one.key.startswith("value ") else ATOL)
 
 

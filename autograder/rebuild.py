@@ -241,10 +241,12 @@ def _tags(places: list[_Place], submission: NotebookNode) -> list[int | None]:
 def _watch(places: list[_Place], submission: NotebookNode, tags: list[int | None], result: Rebuilt) -> None:
     """Tags, types and ids that were changed: all without effect, but the instructor may want to know."""
     used: Counter[int] = Counter()
+    tagged: dict[str, list[str]] = {}
     for cell, tag in zip(submission.cells, tags, strict=True):
         place = None if tag is None else places[tag]
         where = f"the {place.kind} cell '{place.label}'" if place else "a cell of the student's own"
-        result.events += [f"tag '{shown(t)}' on {where}" for t in cell.metadata.get("tags", [])]
+        for name in cell.metadata.get("tags", []):
+            tagged.setdefault(shown(name), []).append(where)
         if place is None:
             continue
         used[place.index] += place.grade_id == cell.metadata.get("nbgrader", {}).get("grade_id") is not None
@@ -253,6 +255,9 @@ def _watch(places: list[_Place], submission: NotebookNode, tags: list[int | None
             result.notes.append(
                 f"The cell '{place.label}' was turned into {cell.cell_type}; it is {place.cell_type} again."
             )
+    for name, cells in tagged.items():
+        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+        result.events.append(f"tag '{name}' on {cells[0]}{more}")
     result.events += [f"grade_id '{places[i].label}' used {n} times" for i, n in sorted(used.items()) if n > 1]
 
 

