@@ -32,8 +32,10 @@ MAX_KEYS = 10_000  # of all dicts and sets of a message: keys chosen to collide 
 MAX_RANGE = 1_000_000  # a range is small on the way and large as an array
 ARRAY_KINDS = "biufcUS"
 TENSOR_TYPES = frozenset(
-    ("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64")
-    + ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+    [
+        *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+        *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
+    ]
 )
 FRAME = struct.Struct("!IQ")
 NPY_START = b"\x93NUMPY\x01\x00"

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
+import signal
 import sys
+import threading
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -18,11 +21,13 @@ from typing import Any
 
 import numpy as np
 
-from autograder.handles import Client, Handle, StudentGone, StudentProblem
-from autograder.results import ERROR, FAILED, PASSED, Check
+from autograder.handles import Client, Handle, StudentGone, StudentProblem, shown_text
+from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
+from autograder.student import OutOfTime
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
+LONGEST_REASON = 2000
 
 
 class CheckFailed(AssertionError):
@@ -38,6 +43,7 @@ class Session:
     client: Client
     reference: dict[str, Any]
     explain: Callable[[NameError], str] = str
+    check_seconds: float | None = None
     checks: list[Check] = field(default_factory=list)
     uses: list[str] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
@@ -56,17 +62,49 @@ class Session:
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         try:
-            function()
+            with at_most(self.check_seconds):
+                function()
         except StudentProblem as problem:
             return problem.verdict, problem.reason
         except AssertionError as failed:
-            return FAILED, str(failed) or "does not hold"
+            return FAILED, own_words(failed) or "does not hold"
         except NameError as missing:
             return ERROR, self.explain(missing)
+        except OutOfTime:
+            self.internal.append(f"check '{name}' did not end")
+            return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
         except Exception as error:  # a value of a kind that the check did not foresee
-            self.internal.append(f"check '{name}' raised {type(error).__name__}: {error}")
-            return ERROR, f"your answer could not be used here ({type(error).__name__}: {error})"
+            said = f"{type(error).__name__}: {shown_text(error, 300)}"
+            self.internal.append(f"check '{name}' raised {said}")
+            return ERROR, f"your answer could not be used here ({said})"
         return PASSED, ""
+
+
+def own_words(failed: AssertionError) -> str:
+    """The message of an assertion that a test cell or this module makes; that of others may print expected values."""
+    frames = traceback.extract_tb(failed.__traceback__)
+    foreign = not isinstance(failed, CheckFailed) and not frames[-1].filename.startswith("<")
+    text = "" if foreign and frames[-1].filename != __file__ else str(failed)
+    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
+
+
+@contextmanager
+def at_most(seconds: float | None):
+    """Raise OutOfTime after `seconds`, in the main thread only: elsewhere there are no signals. May be nested."""
+    if not seconds or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(signum: int, frame: Any) -> None:
+        raise OutOfTime("out of time")
+
+    handler = signal.signal(signal.SIGALRM, stop)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, left)
+        signal.signal(signal.SIGALRM, handler)
 
 
 _session: Session | None = None
@@ -122,7 +160,7 @@ def check(name: str, points: float = 1) -> Callable[[Callable], Callable]:
 
 
 def uses(*names: str) -> None:
-    """Say which earlier exercises this one may call: if it fails with the student's own, it is judged again with ours."""
+    """Name the earlier exercises this one may call; if it fails with the student's, it is judged again with ours."""
     if _session is not None:
         _session.uses.extend(n for n in names if n not in _session.uses)
 
@@ -237,7 +275,8 @@ def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: f
 def _share(wrong: np.ndarray) -> str:
     if wrong.ndim == 0:
         return "the number is"
-    return f"{int(wrong.sum())} of {wrong.size} {'entries' if wrong.size > 1 else 'entry'} {'are' if wrong.size > 1 else 'is'}"
+    entries_are = "entries are" if wrong.size > 1 else "entry is"
+    return f"{int(wrong.sum())} of {wrong.size} {entries_are}"
 
 
 def name_of(function: Any) -> str:
@@ -332,7 +371,7 @@ def _handle(value: Any) -> Handle:
 
 
 def is_instance(value: Any, type_name: str) -> bool:
-    """Whether a value's class or one of its bases has this full or last name, such as "torch.nn.modules.linear.Linear"."""
+    """Whether a value's class or one of its bases has this full or last name, e.g. "torch.nn.modules.linear.Linear"."""
     names = (
         value._mro if isinstance(value, Handle) else [f"{c.__module__}.{c.__qualname__}" for c in type(value).__mro__]
     )

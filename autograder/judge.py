@@ -9,8 +9,12 @@ from __future__ import annotations
 import atexit
 import base64
 import contextlib
+import faulthandler
 import io
 import json
+import multiprocessing
+import resource
+import sys
 import time
 import traceback
 from dataclasses import asdict, dataclass, field
@@ -22,14 +26,18 @@ import nbformat
 from autograder.cellcode import bound_names, used_names
 from autograder.checks import Session, session
 from autograder.handles import Client, Entry, LocalTransport, RemoteTransport, StudentGone, StudentProblem, raised
-from autograder.misconceptions import recognise, value_for
+from autograder.misconceptions import BadCatalogue, recognise, value_for
 from autograder.rebuild import Rebuilt, RebuiltCell, to_notebook
-from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
-from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox
+from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result
+from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused
 from autograder.source import BadSource, Source, TestCell
+from autograder.warm import data_size
 
 EXAMPLES = "the examples in the notebook"
 MOST_CLEAN_BYTES = 4_000_000
+LONGEST_ID = 200
+OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
+OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -86,15 +94,27 @@ class Outcome:
         return sum(c.points for c in self.checks if c.passed) / total if total else 0.0
 
 
-def run_test_cell(test: TestCell, client: Client, source: Source, seed: int, explain: Any = str) -> Outcome:
-    """Run the visible and the hidden part of a test cell on the names that `client` gives."""
-    client.transcript = []
-    current = Session(seed, test.grade_id, client, source.reference, explain)
+def run_test_cell(
+    test: TestCell,
+    client: Client,
+    source: Source,
+    seed: int,
+    explain: Any = str,
+    given: dict[str, Any] | None = None,
+    check_seconds: float | None = None,
+) -> Outcome:
+    """Run the visible and the hidden part of a test cell on the names that `client` gives, except those in `given`.
+
+    `check_seconds` bounds each check, what it does here included: with a student's numbers that may be for ever.
+    """
+    client.begin()
+    current = Session(seed, test.grade_id, client, source.reference, explain, check_seconds)
     namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
     stopped = ""
     with session(current), contextlib.redirect_stdout(io.StringIO()):
         try:
-            namespace.update(client.get(list(test.names)))
+            namespace.update(client.get([n for n in test.names if n not in (given or {})]))
+            namespace.update(given or {})
         except StudentProblem as problem:
             return Outcome([], client.transcript, [], [problem.reason])
         if test.visible_code is not None:
@@ -157,8 +177,11 @@ class Judged(Source):
         personal = {"student_id"}
         for text in self.code_in_order:
             if used_names(text) & personal and "student_id" not in bound_names(text):
-                with contextlib.redirect_stdout(io.StringIO()):
-                    exec(compile(text, f"<{self.name}: personal>", "exec"), namespace)
+                try:
+                    with contextlib.redirect_stdout(io.StringIO()):
+                        exec(compile(text, f"<{self.name}: personal>", "exec"), namespace)
+                except Exception as error:
+                    raise BadSource(f"{self.name}: no numbers for {student_id!r}: {type(error).__name__}") from error
                 personal |= {n for n in bound_names(text) if not callable(namespace.get(n))}
         return namespace
 
@@ -198,6 +221,7 @@ class Judge:
         settings = source.notebook.metadata.get("autograder", {})
         self.limits = Limits().changed(job.limits).changed(settings)
         self.outputs: dict[int, list[dict[str, Any]]] = {}
+        self.outputs_left = MOST_CLEAN_BYTES
         self.cell_errors: dict[str, StudentProblem] = {}
         self.sources: dict[str, str] = {}
         self.exercises: list[Exercise] = []
@@ -222,6 +246,25 @@ class Judge:
             shown = ", ".join(repr(i) for i in dict.fromkeys(self.typed_ids))
             self.events.append(f"student_id changes inside the notebook: {shown}")
         return self._result(time.monotonic() - start)
+
+    def broken(self, error: Exception) -> Result:
+        """The result where the grader itself failed: no score, and who must act."""
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{type(error).__name__} in {last.name}, line {last.lineno}"
+        return Result(
+            student=self.job.student,
+            assignment=self.job.assignment,
+            key=self.job.key,
+            status=UNREADABLE,
+            reason=f"the grader itself failed on this submission ({where}); please report it",
+            seed=self.job.seed,
+            sandbox=self.job.sandbox,
+            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            grader_version=self.job.grader_version,
+            assignment_version=self.job.assignment_version,
+            notes=self.rebuilt.notes,
+            events=[*self.events, f"the grader failed: {where}: {str(error)[:300]}"],
+        )
 
     def _one_cell(self, number: int, cell: RebuiltCell) -> None:
         begin = time.monotonic()
@@ -259,7 +302,8 @@ class Judge:
             self.cell_errors.update(dict.fromkeys(names, gone))
             self.outputs[number] = [_error_output(gone.verdict, gone.reason)]
             return
-        self.outputs[number] = clean_outputs(reply.get("outputs"))
+        self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
+        self.outputs_left -= len(json.dumps(self.outputs[number]))
         problem = raised(reply["error"]) if reply.get("error") else None
         for name in names:
             if problem is None:
@@ -281,13 +325,21 @@ class Judge:
     def _exercise(self, test: TestCell) -> Exercise:
         answered = any(c.answered for c in self.rebuilt.cells if c.grade_id in test.solution_ids)
         exercise = Exercise(test.grade_id, test.title, test.points, solution_ids=test.solution_ids, answered=answered)
-        student_id = self._student_id() if "student_id" in test.names else ""
-        expected = self.source.reference_outcome(test, self.job.seed, student_id)
-        outcome = self._try(test, expected)
+        student_id = self._student_id() if "student_id" in test.names else None
+        given = {} if student_id is None else {"student_id": student_id}
+        student_id = student_id or self.source.reference.get("student_id", "")
+        try:
+            expected = self.source.reference_outcome(test, self.job.seed, student_id)
+        except BadSource as error:
+            student_id = self.source.reference.get("student_id", "")
+            expected = self.source.reference_outcome(test, self.job.seed, student_id)  # else the set is to blame
+            given = {"student_id": student_id}
+            self.events.append(f"{test.grade_id}: the typed student_id cannot be used ({error})")
+        outcome = self._try(test, expected, given)
         first = outcome
         helpers = [u for u in expected.uses if not self.full.get(u, True)]
         if helpers and not outcome.full and self.transport.gone is None:
-            outcome = self._follow_through(test, expected, outcome, helpers, exercise)
+            outcome = self._follow_through(test, expected, outcome, helpers, exercise, given)
         for name in test.solution_names:
             self.full[name] = first.full
         exercise.checks = outcome.checks
@@ -297,20 +349,26 @@ class Judge:
             exercise.misconceptions = self._misconceptions(test, expected, first, student_id)
         return exercise
 
-    def _student_id(self) -> str:
-        """The id as typed in the notebook; the reference's own when there is none."""
+    def _student_id(self) -> str | None:
+        """The id as typed in the notebook, asked once: test cells use this very answer. None when there is no id."""
         try:
             value = self.client.get(["student_id"]).get("student_id")
         except StudentProblem:
-            value = None
-        if isinstance(value, (str, int)):  # an id without quotes is still an id
-            self.typed_ids.append(str(value)[:200])
-            return str(value)
-        return self.source.reference.get("student_id", "")
+            return None
+        if type(value) is int:  # typed without quotes
+            value = str(value)
+        if value is None:
+            return None
+        if not isinstance(value, str) or len(value) > LONGEST_ID:
+            self.events.append("student_id is no id: a long text or a value of another type")
+            return self.source.reference.get("student_id", "")
+        self.typed_ids.append(value)
+        return value
 
-    def _try(self, test: TestCell, expected: Outcome) -> Outcome:
+    def _try(self, test: TestCell, expected: Outcome, given: dict[str, Any]) -> Outcome:
         self.client.budget = self.limits.exercise_seconds
-        outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain)
+        seconds = self.limits.exercise_seconds + OWN_SECONDS
+        outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain, given, seconds)
         try:
             self.client.forget()
         except StudentProblem as problem:
@@ -328,13 +386,20 @@ class Judge:
         return [reached.get(c.name, Check(c.name, c.points, NOT_REACHED, why, c.hidden)) for c in expected.checks]
 
     def _follow_through(
-        self, test: TestCell, expected: Outcome, first: Outcome, helpers: list[str], exercise: Exercise
+        self,
+        test: TestCell,
+        expected: Outcome,
+        first: Outcome,
+        helpers: list[str],
+        exercise: Exercise,
+        given: dict[str, Any],
     ) -> Outcome:
         """Judge again with the reference's answers in place of the student's failed helpers; the better one counts."""
         try:
+            names = self.source.namespace_for(test, given.get("student_id", ""))
             for name in helpers:
-                self.client.replace(name, self.source.reference[name])
-            second = self._try(test, expected)
+                self.client.replace(name, names[name])
+            second = self._try(test, expected, given)
             self.client.restore()
         except StudentProblem as problem:
             self.events.append(f"{test.grade_id}: follow-through stopped: {problem.reason}")
@@ -349,7 +414,11 @@ class Judge:
     ) -> list[Misconception]:
         variants = self.source.catalogue.wrong_of(test.names)
         runs = [(v, self.source.variant_outcome(test, v, self.job.seed, student_id).transcript) for v in variants]
-        found = recognise(outcome.transcript, expected.transcript, runs)
+        try:
+            found = recognise(outcome.transcript, expected.transcript, runs)
+        except Exception as error:  # answers of a kind that nobody foresaw: they explain nothing, and cost no verdict
+            self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
+            return []
         return [Misconception(v.name, v.exercise, v.says) for v in found]
 
     # the result
@@ -390,9 +459,12 @@ def _verdicts_as_output(exercise: Exercise) -> dict[str, Any]:
     return {"output_type": "stream", "name": "stdout", "text": "\n".join(lines) + "\n"}
 
 
-def clean_outputs(outputs: Any) -> list[dict[str, Any]]:
-    """Outputs as the student process sent them, reduced to text and checked PNG pictures. Anything else is dropped."""
-    clean, left = [], MOST_CLEAN_BYTES
+def clean_outputs(outputs: Any, left: int = MOST_CLEAN_BYTES) -> list[dict[str, Any]]:
+    """Outputs as the student process sent them, reduced to text and PNG pictures, `left` bytes at most.
+
+    Anything else is dropped.
+    """
+    clean = []
     for output in outputs if isinstance(outputs, list) else []:
         kept = _clean_output(output) if isinstance(output, dict) else None
         if kept is not None:
@@ -417,21 +489,24 @@ def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
         }
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
         data = {}
-        for mime in ("text/plain", "image/png"):
-            content = output["data"].get(mime)
-            if isinstance(content, str) and (mime == "text/plain" or _is_png(content)):
-                data[mime] = content
+        text, picture = (output["data"].get(mime) for mime in ("text/plain", "image/png"))
+        if isinstance(text, str):
+            data["text/plain"] = text
+        if isinstance(picture, str) and (png := _png(picture)):
+            data["image/png"] = png
         if data:
             more = {"execution_count": None} if kind == "execute_result" else {}
             return {"output_type": kind, "data": data, "metadata": {}, **more}
     return None
 
 
-def _is_png(content: str) -> bool:
+def _png(content: str) -> str:
+    """The picture as base64 and nothing else, "" when it is none: what stands beside base64 would reach a page."""
     try:
-        return base64.b64decode(content, validate=False).startswith(PNG)
+        raw = base64.b64decode("".join(content.split()), validate=True)
     except ValueError:
-        return False
+        return ""
+    return base64.b64encode(raw).decode() if raw.startswith(PNG) else ""
 
 
 # --------------------------------------------------------------------------------------------- workers
@@ -458,9 +533,32 @@ def source_of(job: Job) -> Judged:
     return _sources[job.assignment_version]
 
 
+def guard_worker(seconds: float) -> None:
+    """Bound a worker process of a pool: in memory for good, and in the time until it is guarded again.
+
+    A check that hands a student's numbers to compiled code can hang or swell where no exception reaches it. The pool
+    notices that a worker is gone and judges its submissions once more, each alone. Not for the command's own process.
+    """
+    if multiprocessing.parent_process() is None:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft == resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_DATA, (data_size() + OWN_BYTES, hard))
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+
+
 def run_job(data: bytes) -> bytes:
     """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
     sandbox = _sandboxes.setdefault(job.sandbox, Sandbox(job.sandbox))
-    result = Judge(job, source_of(job), sandbox).run()
+    judge = Judge(job, source_of(job), sandbox)
+    guard_worker(2 * judge.limits.notebook_seconds + 60)
+    try:
+        result = judge.run()
+    except (SandboxRefused, BadSource, BadCatalogue):
+        raise
+    except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
+        result = judge.broken(error)
+    finally:
+        faulthandler.cancel_dump_traceback_later()
     return json.dumps(result.to_json()).encode()

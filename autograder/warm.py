@@ -19,6 +19,8 @@ import sys
 import time
 from typing import Any
 
+from autograder import seccomp
+
 CLONE_FLAGS = {
     "CLONE_NEWUSER": 0x10000000,
     "CLONE_NEWNS": 0x00020000,
@@ -27,10 +29,12 @@ CLONE_FLAGS = {
     "CLONE_NEWNET": 0x40000000,
     "CLONE_NEWUTS": 0x04000000,
 }
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 16384, 1 << 18
+MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 4096, 16384, 1 << 18
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 NOBODY = 65534
 HOME = "/home/student"
+COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -49,12 +53,12 @@ def _mount(kind: str, target: str, flags: int, options: str = "") -> None:
 
 
 def memory_of(pid: int) -> int:
-    """Bytes of anonymous and shared memory that a process holds; 0 when it is gone."""
+    """Bytes of anonymous and shared memory that a process holds, page tables too; 0 when it is gone."""
     total = 0
     try:
         with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
             for line in file:
-                if line.startswith(("RssAnon", "RssShmem")):
+                if line.startswith(COUNTED):
                     total += int(line.split()[1]) * 1024
     except OSError:
         return 0
@@ -94,6 +98,23 @@ def below(pid: int, tree: dict[int, list[int]]) -> list[int]:
     return found
 
 
+def tasks_of(pid: int) -> list[int]:
+    """The threads of a process; none when it is gone."""
+    try:
+        return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
+    except OSError:
+        return []
+
+
+def step_back(tasks: list[int]) -> None:
+    """Lowest priority for these threads, for good: however many they are, other submissions keep their time."""
+    for task in tasks:
+        try:
+            os.setpriority(os.PRIO_PROCESS, task, 19)
+        except ProcessLookupError:
+            continue
+
+
 # ------------------------------------------------------------------------------------------ confinement
 
 
@@ -110,13 +131,16 @@ def leave_namespaces() -> None:
 
 
 def private_folders(limits: dict[str, Any]) -> None:
-    """Fresh empty folders in place of everything writable, and no /proc at all."""
+    """Fresh empty folders in place of everything writable, no /proc, no device that memory or words pass through."""
     _checked("make mounts private", libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
     flags = MS_NOSUID | MS_NODEV
     size = f"size={limits['disk_bytes']},nr_inodes=4096,mode=0700"
     for folder in (HOME, "/tmp", "/dev/shm"):
         _mount("tmpfs", folder, flags, size)
-    _mount("tmpfs", "/proc", flags | MS_NOEXEC | MS_RDONLY, "size=0,mode=0555")
+    _mount("tmpfs", "/proc", flags | MS_NOEXEC | MS_RDONLY, "mode=0555")
+    _mount("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")  # for lines like !ls
+    # A shared mapping of /dev/zero holds memory that no process is charged for.
+    _checked("hide /dev/zero", libc.mount(b"/dev/null", b"/dev/zero", None, MS_BIND, None))
 
 
 class CapHeader(ctypes.Structure):
@@ -128,13 +152,14 @@ class CapData(ctypes.Structure):
 
 
 def drop_privileges() -> None:
-    """No capability, now or ever again."""
+    """No capability and no system call that a notebook does not need, now or ever again."""
     _checked("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     capability = 0
     while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
     header, data = CapHeader(0x20080522, 0), (CapData * 2)()
     _checked("capset", libc.capset(ctypes.byref(header), ctypes.byref(data)))
+    seccomp.install(libc)
 
 
 def set_limits(limits: dict[str, Any], base: int) -> None:
@@ -344,7 +369,7 @@ class Warm:
         return {"exit_code": ended_by_itself, "reason": child.reason}
 
     def watch_memory(self) -> None:
-        """Kill the submissions whose processes together hold more memory than they may."""
+        """Kill the submissions whose processes together hold too much memory; put crowds behind the others."""
         if not self.children:
             return
         tree = process_tree()
@@ -355,6 +380,9 @@ class Warm:
             held = sum(max(0, memory_of(p) - self.baseline) for p in pids)
             if held > child.limits["memory_bytes"]:
                 child.kill("out of memory")
+            tasks = [t for p in pids for t in tasks_of(p)]
+            if len(tasks) > TASKS:
+                step_back(tasks)
 
 
 def main() -> None:
