@@ -4,21 +4,35 @@ from importlib.util import find_spec
 import matplotlib.pyplot as plt
 import numpy as np
 
+np.set_printoptions(precision=3, suppress=True, linewidth=72)
+
 # Okabe and Ito's colours, each with its own dash and marker: lines differ without colour too.
-plt.rcParams.update({
-    "figure.facecolor": "#fbfbf8", "axes.facecolor": "#fbfbf8", "savefig.facecolor": "#fbfbf8",
-    "figure.figsize": (5.0, 3.2), "figure.constrained_layout.use": True, "svg.hashsalt": "attention",
-    "font.size": 11, "axes.titlesize": 11, "axes.spines.top": False, "axes.spines.right": False,
-    "axes.prop_cycle": plt.cycler(color=["#0072b2", "#d55e00", "#007a5a", "#aa4499", "#7a5c00"])
-    + plt.cycler(linestyle=["-", "--", "-.", ":", (0, (5, 1, 1, 1))]) + plt.cycler(marker=list("os^Dv")),
-})
+plt.rcParams.update(
+    {
+        "figure.facecolor": "#fbfbf8",
+        "axes.facecolor": "#fbfbf8",
+        "savefig.facecolor": "#fbfbf8",
+        "figure.figsize": (5.0, 3.2),
+        "figure.constrained_layout.use": True,
+        "svg.hashsalt": "attention",
+        "font.size": 11,
+        "axes.titlesize": 11,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.prop_cycle": plt.cycler(color=["#0072b2", "#d55e00", "#007a5a", "#aa4499", "#7a5c00"])
+        + plt.cycler(linestyle=["-", "--", "-.", ":", (0, (5, 1, 1, 1))])
+        + plt.cycler(marker=list("os^Dv")),
+    }
+)
 if "inline" in plt.get_backend():  # Jupyter; in the browser's own Python figures are drawn as they are
     from matplotlib_inline.backend_inline import set_matplotlib_formats
+
     set_matplotlib_formats("svg", metadata={"Date": None})
 
 
-def heatmap(ax, values, queries, keys, label, signed=False, digits=2, limit=None,
-            query_axis="query", key_axis="key", bar=True):
+def heatmap(
+    ax, values, queries, keys, label, signed=False, digits=2, limit=None, query_axis="query", key_axis="key", bar=True
+):
     """Draw values (T_q, T_k): one row per query, one column per key, the number in each cell.
 
     signed=False runs from 0 to limit (default 1, for weights), signed=True from -limit to limit
@@ -45,13 +59,20 @@ def put(**numbers):
     """Hand numbers or texts to the prose, which shows them by name (only in the built book)."""
     if find_spec("myst_nb"):
         from myst_nb import glue
+
         for name, value in numbers.items():
             glue(name, value.item() if hasattr(value, "item") else value, display=False)
 
 
 def vec(values, digits=3):
     """A vector as text: (0.589, 0.411)."""
-    return "(" + ", ".join(f"{value:.{digits}f}" for value in np.ravel(values)) + ")"
+    return "(" + ", ".join(f"{value:.{digits}f}" for value in np.ravel(values)).replace("-", "−") + ")"
+
+
+def sci(value):
+    """A very large or small number as text: 2·10⁻¹⁰."""
+    mantissa, power = f"{value:.0e}".split("e")
+    return f"{mantissa}·10" + str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
 
 
 class quiz:
@@ -71,24 +92,37 @@ class quiz:
 
         from IPython.utils.capture import capture_output
         from jupyterquiz import display_quiz
-        asked = [{"question": question,
-                  "type": "many_choice" if sum(right for _, right, _ in answers) > 1 else "multiple_choice",
-                  "answers": [{"answer": a, "correct": right, "feedback": why} for a, right, why in answers]}
-                 for question, answers in self.questions]
-        purple = {"--jq-multiple-choice-bg": "#3d2b66", "--jq-many-choice-bg": "#3d2b66",
-                  "--jq-text-color": "#ffffff", "--jq-correct-color": "#7ee2a8",
-                  "--jq-incorrect-color": "#ffb3a7"}
+
+        asked = [
+            {
+                "question": question,
+                "type": "many_choice" if sum(right for _, right, _ in answers) > 1 else "multiple_choice",
+                "answers": [{"answer": a, "correct": right, "feedback": why} for a, right, why in answers],
+            }
+            for question, answers in self.questions
+        ]
+        purple = {
+            "--jq-multiple-choice-bg": "#3d2b66",
+            "--jq-many-choice-bg": "#3d2b66",
+            "--jq-text-color": "#ffffff",
+            "--jq-correct-color": "#0b6e3b",
+            "--jq-incorrect-color": "#a8281e",
+        }
         random.seed(self.questions[0][0])  # the page's element names are drawn: the same in every build
         with capture_output() as shown:
             display_quiz(asked, shuffle_answers=False, colors=purple, border_radius=6, max_width=680)
         page, script = shown.outputs  # the library leaves its <div> open
-        return f"{page.data['text/html']}</div><script>{script.data['application/javascript']}</script>"
+        # no formulas in questions: without MathJax in sight the library does not wait for it
+        code = f"(function () {{ var MathJax; {script.data['application/javascript']} }})();"
+        return f"{page.data['text/html']}</div><script>{code}</script>"
 
     def _plain(self):
         rows = []
         for question, answers in self.questions:
             options = "".join(f"<li>{text}</li>" for text, _, _ in answers)
             reasons = "".join(f"<li>{'Right' if right else 'Wrong'}: {why}</li>" for _, right, why in answers)
-            rows.append(f"<p><b>{question}</b></p><ol type='a'>{options}</ol>"
-                        f"<details><summary>Answers</summary><ol type='a'>{reasons}</ol></details>")
+            rows.append(
+                f"<p><b>{question}</b></p><ol type='a'>{options}</ol>"
+                f"<details><summary>Answers</summary><ol type='a'>{reasons}</ol></details>"
+            )
         return "".join(rows)

@@ -14,26 +14,48 @@ from ast import literal_eval
 from pathlib import Path
 
 import nbformat
+from pybtex.database import parse_file
 from sphinx.application import Sphinx
 
 LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.M)
-TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|eq|prf:ref|cite|cite:[tp])\}`([^`]*)`")
+EQUATION_LABEL = re.compile(r"^\$\$[ ]*\([\w-]+\)\s*$", re.M)
+TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|eq|prf:ref)\}`([^`]*)`")
+CITATION = re.compile(r"\{cite:([tp])\}`([^`]*)`")
 GLUED = re.compile(r"\{glue:text\}`([^`:]+)(?::([^`]*))?`")
 OTHER_ROLE = re.compile(r"\{[a-z][\w:-]*\}(`[^`]*`)")
 FENCE = re.compile(r"^(?P<fence>:{3,}|`{3,})\{(?P<kind>[\w:-]+)\}[ ]*(?P<title>.*)$")
 OPTION = re.compile(r"^:[\w-]+:.*$")
 
 
-def plain_markdown(text: str, glued: dict[str, str]) -> str:
-    """Return ``text`` without MyST's own syntax; ``glued`` maps names to the text/plain of their values.
+def plain_markdown(text: str, glued: dict[str, str], works: dict[str, str]) -> str:
+    """Return ``text`` without MyST's own syntax.
 
-    Raises KeyError for a glued name that does not exist.
+    ``glued`` maps names to the text/plain of their values, ``works`` citation keys to "Author, year".
+    Raises KeyError for a glued name or a work that does not exist.
     """
-    text = LABEL.sub("", text)
+    text = EQUATION_LABEL.sub("$$", LABEL.sub("", text))
+    text = CITATION.sub(lambda match: _cited(match[1], match[2].split(","), works), text)
     text = GLUED.sub(lambda match: _formatted(glued[match[1]], match[2]), text)
     text = TARGET_ROLE.sub(lambda match: _target_text(match[1]), text)
     text = OTHER_ROLE.sub(r"\1", text)
     return re.sub(r"\n{3,}", "\n\n", _without_directives(text.splitlines())).strip("\n")
+
+
+def cited_works(bibliography: Path) -> dict[str, str]:
+    """Map each key of a BibTeX file to "Author and Author, year" (three or more: "Author et al., year")."""
+    works = {}
+    for key, entry in parse_file(str(bibliography)).entries.items():
+        names = [" ".join(person.last_names) for person in entry.persons["author"]]
+        short = f"{names[0]} et al." if len(names) > 2 else " and ".join(names)
+        works[key] = f"{short}, {entry.fields['year']}"
+    return works
+
+
+def _cited(kind: str, keys: list[str], works: dict[str, str]) -> str:
+    found = [works[key.strip()] for key in keys]
+    if kind == "p":
+        return f"({'; '.join(found)})"
+    return " and ".join(re.sub(r", (\d{4})$", r" (\1)", work) for work in found)
 
 
 def _formatted(plain: str, spec: str | None) -> str:
@@ -64,7 +86,7 @@ def _without_directives(lines: list[str]) -> str:
         end = position + 1
         while end < len(lines) and lines[end].rstrip() != fence:
             end += 1
-        body = lines[position + 1:end]
+        body = lines[position + 1 : end]
         while body and OPTION.match(body[0]):
             body.pop(0)
         out.extend(["", *_rendered(opening["kind"], opening["title"].strip(), body), ""])
@@ -90,18 +112,20 @@ def _rendered(kind: str, title: str, body: list[str]) -> list[str]:
     return [f"> **{heading}**", ">", *(f"> {line}".rstrip() for line in inner)]
 
 
-def plain_notebook(executed: Path, glue_file: Path) -> nbformat.NotebookNode:
+def plain_notebook(executed: Path, glue_file: Path, works: dict[str, str]) -> nbformat.NotebookNode:
     """Read an executed chapter and return the notebook offered for download."""
     notebook = nbformat.read(executed, as_version=4)
     records = json.loads(glue_file.read_text(encoding="utf-8")) if glue_file.is_file() else {}
     glued = {name: record["data"].get("text/plain", "") for name, record in records.items()}
-    notebook.metadata = nbformat.from_dict({
-        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-        "language_info": {"name": "python"},
-    })
+    notebook.metadata = nbformat.from_dict(
+        {
+            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+            "language_info": {"name": "python"},
+        }
+    )
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            cell.source = plain_markdown(cell.source, glued)
+            cell.source = plain_markdown(cell.source, glued, works)
         elif cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
             tags = set(cell.metadata.get("tags", []))
@@ -109,6 +133,8 @@ def plain_notebook(executed: Path, glue_file: Path) -> nbformat.NotebookNode:
             if tags & {"hide-input", "remove-input", "hide-cell"}:
                 cell.metadata["jupyter"] = {"source_hidden": True}
     notebook.cells = [cell for cell in notebook.cells if cell.source.strip()]
+    for number, cell in enumerate(notebook.cells):
+        cell.id = f"cell-{number}"  # the reader draws ids: the same sources should give the same file
     return notebook
 
 
@@ -117,7 +143,8 @@ def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict,
     executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
     if app.builder.format != "html" or doctree is None or not executed.is_file():
         return
-    notebook = plain_notebook(executed, executed.with_suffix(".glue.json"))
+    works = cited_works(Path(app.srcdir) / "references.bib")
+    notebook = plain_notebook(executed, executed.with_suffix(".glue.json"), works)
     target = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
