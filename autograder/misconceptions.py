@@ -111,7 +111,10 @@ class Catalogue:
 
     def _read(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str]) -> None:
         global _registering
-        tree = ast.parse(text)
+        try:
+            tree = ast.parse(text)
+        except SyntaxError as error:
+            raise BadCatalogue(f"{self.where}: catalogue.py is no Python (line {error.lineno}: {error.msg})") from error
         lines = text.split("\n")
         sources = {
             node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
