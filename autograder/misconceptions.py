@@ -214,7 +214,7 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
     first, second = (np.asarray(_plain(v)) for v in (one, other))
     if first.shape != second.shape or first.dtype.kind not in "biufc" or second.dtype.kind not in "biufc":
         return False
-    scale = float(np.nanmax(np.abs(second.astype(np.float64)), initial=0.0)) if second.size else 0.0
+    scale = float(np.nanmax(np.abs(second).astype(np.float64), initial=0.0)) if second.size else 0.0
     scale = scale if np.isfinite(scale) else 0.0
     return bool(np.allclose(first, second, rtol=RTOL, atol=max(atol, RTOL * atol * scale), equal_nan=True))
 
