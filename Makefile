@@ -4,6 +4,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 AUTOGRADER := $(abspath $(BIN)/python) -m autograder
 STAMP := .venv/.installed
+# nbgrader calls some of its tools by name
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
 .PHONY: course test test-quick book release audit serve benchmark lint lock clean
 .DEFAULT_GOAL := course

@@ -12,6 +12,7 @@ import builtins
 import re
 import symtable
 import warnings
+from functools import lru_cache
 
 MAX_PARSED = 200_000  # characters; nobody types a longer cell
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
@@ -29,6 +30,7 @@ def as_python(text: str) -> str:
     return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
 
 
+@lru_cache(maxsize=1024)  # the given cells come again with every submission
 def parse(text: str) -> ast.Module | None:
     """The cell's syntax tree, or None where it is no Python."""
     if len(text) > MAX_PARSED:

@@ -20,6 +20,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -62,10 +63,16 @@ class Plain(Exception):
 # ---------------------------------------------------------------------------------------------- values
 
 
-def _npy(array: np.ndarray) -> bytes:
+@lru_cache(maxsize=4096)
+def _npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
+    """Magic, version and header of a C-ordered `.npy`; the same few come again and again."""
     buffer = io.BytesIO()
-    np.lib.format.write_array(buffer, np.ascontiguousarray(array).reshape(array.shape), allow_pickle=False)
+    np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
     return buffer.getvalue()
+
+
+def _npy(array: np.ndarray) -> bytes:
+    return _npy_header(array.dtype.str, array.shape) + array.tobytes()
 
 
 def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -118,7 +118,7 @@ class Prepared:
         return [self.files.version, grader_version(), self.settings.sandbox, self.settings.limits]
 
     def job(self, rebuilt: Rebuilt) -> Job:
-        cells = [asdict(c) for c in rebuilt.cells]
+        cells = [dict(vars(c)) for c in rebuilt.cells]
         return Job(
             student=self.student,
             assignment=self.files.name,
