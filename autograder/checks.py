@@ -7,8 +7,10 @@ is the notebook itself, and a check that does not hold raises at once.
 
 from __future__ import annotations
 
+import base64
 import copy
 import hashlib
+import io
 import signal
 import sys
 import threading
@@ -21,13 +23,14 @@ from typing import Any
 
 import numpy as np
 
-from autograder.handles import Client, Handle, StudentGone, StudentProblem, shown_text
+from autograder.handles import Client, Entry, Handle, StudentGone, StudentProblem, shown_text
 from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
 from autograder.student import OutOfTime
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
 LONGEST_REASON = 2000
+MOST_FIGURES = 2  # of one test cell
 
 
 class CheckFailed(AssertionError):
@@ -36,7 +39,7 @@ class CheckFailed(AssertionError):
 
 @dataclass
 class Session:
-    """One test cell being judged for one student."""
+    """One test cell being judged for one student. `draws`: whether somebody will see the figures."""
 
     seed: int
     cell: str
@@ -47,6 +50,8 @@ class Session:
     checks: list[Check] = field(default_factory=list)
     uses: list[str] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
+    draws: bool = False
+    figures: list[dict[str, str]] = field(default_factory=list)
 
     def rng(self, name: str) -> np.random.Generator:
         digest = hashlib.sha256(f"{self.seed}/{self.cell}/{name}".encode()).digest()
@@ -168,6 +173,37 @@ def uses(*names: str) -> None:
 def fail(reason: str) -> None:
     """End the check as failed, with a sentence for the student."""
     raise CheckFailed(reason)
+
+
+def observe(what: str, value: Any) -> None:
+    """Keep a fact that the check found out about the answer, by which misconceptions are recognised.
+
+    For answers that are right or wrong in many shapes, such as matrices in any basis: what they lead to is compared
+    instead. `value` is plain data of the grader's, coarse enough that answers with the same mistake share it.
+    """
+    if _session is not None:
+        _session.client.transcript.append(Entry(_session.client.check, f"observed {what}", value))
+
+
+def figure(draw: Any, alt: str) -> None:
+    """Put a picture beside the verdicts of this exercise; `alt` says in words what it shows.
+
+    `draw` is PNG bytes, a matplotlib Figure, or a function without arguments that gives one of them; the function is
+    called only where somebody will see the picture. Two pictures of a test cell are kept, further ones dropped.
+    """
+    if _session is not None and (not _session.draws or len(_session.figures) >= MOST_FIGURES):
+        return
+    drawing = draw() if callable(draw) else draw
+    if not isinstance(drawing, bytes):
+        buffer = io.BytesIO()
+        drawing.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
+        drawing = buffer.getvalue()
+    if _session is not None:
+        _session.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
+    else:
+        from IPython.display import Image, display
+
+        display(Image(drawing, alt=alt))
 
 
 # ------------------------------------------------------------------------------------------ comparison
@@ -302,15 +338,22 @@ def _has_float32(values: Any) -> bool:
 
 
 def agrees(
-    function: Any, *args: Any, atol: float | None = None, names: tuple[str, ...] | None = None, **kwargs: Any
+    function: Any,
+    *args: Any,
+    atol: float | None = None,
+    names: tuple[str, ...] | None = None,
+    like: tuple[str, Callable] | None = None,
+    **kwargs: Any,
 ) -> Any:
     """Demand that the student's function gives what the reference gives, and leaves its arguments as they were.
 
     `names` are the names of the returned values, for messages. `atol` is 1e-6, or 1e-4 when an input is float32.
+    `like` is the name for messages and the function to compare with where the notebook has none of this name, e.g.
+    for an object's method: `agrees(head.forward, X, like=("forward", reference.Head(...).forward))`.
     Returns the student's result. Raises CheckFailed.
     """
-    name = name_of(function)
-    expected = getattr(reference, name)(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
+    name, trusted = like or (name_of(function), getattr(reference, name_of(function)))
+    expected = trusted(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
     if atol is None:
         atol = ATOL_32 if _has_float32(args) or _has_float32(kwargs) else ATOL_64
     mine, mine_named = [_copied(a) for a in args], {k: _copied(v) for k, v in kwargs.items()}
@@ -404,8 +447,10 @@ __all__ = [
     "check",
     "compare",
     "fail",
+    "figure",
     "gradients",
     "is_instance",
+    "observe",
     "parameter_gradients",
     "reference",
     "student_side",

@@ -82,6 +82,7 @@ class Outcome:
     transcript: list[Entry]
     uses: list[str]
     internal: list[str]
+    figures: list[dict[str, str]] = field(default_factory=list)
 
     @property
     def full(self) -> bool:
@@ -102,13 +103,15 @@ def run_test_cell(
     explain: Any = str,
     given: dict[str, Any] | None = None,
     check_seconds: float | None = None,
+    draws: bool = False,
 ) -> Outcome:
     """Run the visible and the hidden part of a test cell on the names that `client` gives, except those in `given`.
 
     `check_seconds` bounds each check, what it does here included: with a student's numbers that may be for ever.
+    `draws` says that the checks' figures are wanted.
     """
     client.begin()
-    current = Session(seed, test.grade_id, client, source.reference, explain, check_seconds)
+    current = Session(seed, test.grade_id, client, source.reference, explain, check_seconds, draws=draws)
     namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
     stopped = ""
     with session(current), contextlib.redirect_stdout(io.StringIO()):
@@ -123,7 +126,7 @@ def run_test_cell(
         if reason:
             stopped = reason
     internal = current.internal + ([f"the hidden part stopped: {stopped}"] if stopped else [])
-    return Outcome(current.checks, client.transcript, current.uses, internal)
+    return Outcome(current.checks, client.transcript, current.uses, internal, current.figures)
 
 
 def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
@@ -188,9 +191,9 @@ class Judged(Source):
     def reference_outcome(self, test: TestCell, seed: int, student_id: str) -> Outcome:
         who = student_id if self._needs_id[test.grade_id] else ""
         key = ("reference", test.grade_id, seed, who)
-        if key in self._runs:
-            return self._runs[key]
-        outcome = self._cached(key, test, self.namespace_for(test, student_id), seed)
+        outcome = self._runs.get(key)
+        if outcome is None:
+            outcome = self._cached(key, test, self.namespace_for(test, student_id), seed)
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
@@ -203,7 +206,7 @@ class Judged(Source):
         key = ("variant", test.grade_id, variant.name, seed, who)
         if key in self._runs:
             return self._runs[key]
-        namespace[variant.exercise] = value_for(variant, self.reference, student_id)
+        namespace[variant.exercise] = value_for(variant, namespace, student_id)
         return self._cached(key, test, namespace, seed)
 
 
@@ -343,6 +346,7 @@ class Judge:
         for name in test.solution_names:
             self.full[name] = first.full
         exercise.checks = outcome.checks
+        exercise.figures = outcome.figures
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
         if not outcome.full and answered:
@@ -368,7 +372,7 @@ class Judge:
     def _try(self, test: TestCell, expected: Outcome, given: dict[str, Any]) -> Outcome:
         self.client.budget = self.limits.exercise_seconds
         seconds = self.limits.exercise_seconds + OWN_SECONDS
-        outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain, given, seconds)
+        outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain, given, seconds, True)
         try:
             self.client.forget()
         except StudentProblem as problem:
@@ -442,7 +446,7 @@ class Judge:
             notes=self.rebuilt.notes,
             events=self.events,
             timings={"total": round(seconds, 4), **{k: round(v, 4) for k, v in self.seconds.items()}},
-            notebook=json.loads(nbformat.writes(notebook)),
+            notebook=json.loads(json.dumps(notebook)),
         )
 
 

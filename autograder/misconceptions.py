@@ -13,10 +13,12 @@ import io
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
+from autograder.cellcode import used_names
 from autograder.handles import Entry, Handle
 
 RTOL = 1e-3
@@ -181,13 +183,36 @@ def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> A
     `reference` are the names of the source notebook, for personal data best those made for this student.
     """
     if callable(reference[variant.exercise]):
-        return variant.value
+        return _with_data_of(variant, reference)
     if not variant.whole_cell:
         return variant.value(student_id)
     namespace = {**reference, "student_id": student_id}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compile(variant.source, f"<{variant.name}>", "exec"), namespace)
     return namespace[variant.exercise]
+
+
+def _with_data_of(variant: Variant, names: dict[str, Any]) -> Any:
+    """The variant's function reading the data in `names`, which may be another student's; else just itself."""
+    function = variant.value
+    if not isinstance(function, FunctionType):
+        return function
+    data = {
+        n: names[n]
+        for n in used_names(variant.source)
+        if n in names and not callable(names[n]) and names[n] is not function.__globals__.get(n)
+    }
+    if not data:
+        return function
+    changed = FunctionType(
+        function.__code__,
+        {**function.__globals__, **data},
+        function.__name__,
+        function.__defaults__,
+        function.__closure__,
+    )
+    changed.__kwdefaults__ = function.__kwdefaults__
+    return changed
 
 
 # ---------------------------------------------------------------------------------------- recognition
