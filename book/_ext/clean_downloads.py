@@ -52,7 +52,8 @@ def cited_works(bibliography: Path) -> dict[str, str]:
 
 
 def _cited(kind: str, keys: list[str], works: dict[str, str]) -> str:
-    found = [works[key.strip()] for key in keys]
+    # local_references.py has put the page's name in front of each key
+    found = [works[key.strip().split("--")[-1]] for key in keys]
     if kind == "p":
         return f"({'; '.join(found)})"
     return " and ".join(re.sub(r", (\d{4})$", r" (\1)", work) for work in found)
