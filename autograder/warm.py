@@ -34,6 +34,8 @@ PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 
 NOBODY = 65534
 HOME = "/home/student"
 COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+PF_EXITING = 4
+ENDING_SECONDS = 2.0
 TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -271,6 +273,18 @@ class Child:
         lines = self.text.split("\n")
         return int(lines[1]) if len(lines) > 2 else None
 
+    @property
+    def is_ending(self) -> bool:
+        """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
+        if self.student is None:
+            return False
+        try:
+            with open(f"/proc/{self.student}/stat", encoding="utf-8", errors="replace") as file:
+                fields = file.read().rpartition(")")[2].split()
+        except OSError:
+            return True
+        return fields[0] in "ZX" or bool(int(fields[6]) & PF_EXITING)
+
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
         if self.student is not None and self.exit_code is None:
@@ -359,6 +373,9 @@ class Warm:
     def end(self, number: int) -> dict[str, Any]:
         """Kill whatever is left of a submission and say how it ended: exit code (negative: signal) and why."""
         child = self.children.pop(number)
+        limit = time.monotonic() + ENDING_SECONDS
+        while child.exit_code is None and child.is_ending and time.monotonic() < limit:
+            time.sleep(0.002)
         ended_by_itself = child.exit_code
         child.kill()
         if child.student is None:
