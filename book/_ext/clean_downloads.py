@@ -17,8 +17,8 @@ import nbformat
 from pybtex.database import parse_file
 from sphinx.application import Sphinx
 
-LABEL = re.compile(r"^\([\w-]+\)=\s*$", re.M)
-EQUATION_LABEL = re.compile(r"^\$\$[ ]*\([\w-]+\)\s*$", re.M)
+LABEL = re.compile(r"^\([\w-]+\)=[ ]*$", re.M)
+EQUATION_LABEL = re.compile(r"^\$\$[ ]*\([\w-]+\)[ ]*$", re.M)
 TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|eq|prf:ref)\}`([^`]*)`")
 CITATION = re.compile(r"\{cite:([tp])\}`([^`]*)`")
 GLUED = re.compile(r"\{glue:text\}`([^`:]+)(?::([^`]*))?`")
