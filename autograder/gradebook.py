@@ -385,16 +385,28 @@ def write(course: Course, results: Iterable[Result]) -> Written:
     """
     written = Written()
     waiting: dict[str, dict[str, Result]] = {}
-    for result in results:
-        if not safe_name(result.student):
-            written.problems.append(f"{shown(result.student)!r} cannot be the name of a student's folder")
-            continue
-        group = waiting.setdefault(result.assignment, {})
-        group[result.student] = result
-        if len(group) >= AT_ONCE:
-            _write_group(course, result.assignment, waiting.pop(result.assignment), written)
-    for name, group in waiting.items():
-        _write_group(course, name, group, written)
+    locked: list[GradebookError] = []
+
+    def put(name: str) -> None:
+        try:
+            _write_group(course, name, waiting.pop(name), written)
+        except GradebookError as error:  # the results that are still to come are made and stored all the same
+            locked.append(error)
+
+    try:
+        for result in results:
+            if not safe_name(result.student):
+                written.problems.append(f"{shown(result.student)!r} cannot be the name of a student's folder")
+                continue
+            group = waiting.setdefault(result.assignment, {})
+            group[result.student] = result
+            if len(group) >= AT_ONCE:
+                put(result.assignment)
+    finally:  # also what came before the run was stopped
+        for name in list(waiting):
+            put(name)
+    if locked:
+        raise locked[0]
     return written
 
 

@@ -7,8 +7,10 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -358,6 +360,30 @@ def test_a_lock_that_stays_is_one_clear_line(course: Course, impatient: None, mo
     holder.execute("rollback")
     holder.close()
     assert scores(course, SET)["ada"].cells["double-tests"].auto == 4.0
+
+
+def test_neither_a_lock_nor_a_stop_loses_what_came_before(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gradebook, "AT_ONCE", 2)
+    ensure_assignment(course, course.set_files(SET))
+    real, seen = gradebook._write_group, []
+
+    def locked_at_first(*arguments: Any) -> None:
+        seen.append(1)
+        if len(seen) == 1:
+            raise GradebookError("locked")
+        real(*arguments)
+
+    def stopped() -> Iterator[Result]:
+        yield from map(result, "abc")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(gradebook, "_write_group", locked_at_first)
+    with pytest.raises(GradebookError, match="locked"):
+        write(course, (result(s) for s in "abcde"))
+    assert scores(course, SET).keys() == set("cde")
+    with pytest.raises(KeyboardInterrupt):
+        write(course, stopped())
+    assert scores(course, SET).keys() == set("abcde")
 
 
 def test_no_password_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
