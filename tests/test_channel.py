@@ -1,0 +1,442 @@
+"""Values cross the channel whole; nothing else than data crosses; no stranger's bytes do harm."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import random
+import socket
+import threading
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.channel import (
+    FRAME,
+    MAX_KEYS,
+    TENSOR_TYPES,
+    Channel,
+    Closed,
+    ProtocolError,
+    frame,
+    pack,
+    parse,
+    unpack,
+)
+
+
+def no_handles(value: Any) -> Any:
+    raise AssertionError(f"not plain data: {value!r}")
+
+
+def crossed(value: Any) -> Any:
+    """The value after the whole way: pack, frame, parse, unpack."""
+    blobs: list[bytes] = []
+    data = frame({"v": pack(value, blobs, no_handles)}, blobs)
+    head_size, _ = FRAME.unpack(data[: FRAME.size])
+    start = FRAME.size + head_size
+    header, back = parse(data[FRAME.size : start], data[start:])
+    return unpack(header["v"], back, no_handles)
+
+
+def refused(node: Any, *blobs: bytes) -> str:
+    with pytest.raises(ProtocolError) as caught:
+        unpack(node, list(blobs), lambda n: pytest.fail("a handle"))
+    return str(caught.value)
+
+
+def npy(shape: str = "(2,)", descr: str = "<f8", data: bytes = bytes(16), order: str = "False") -> bytes:
+    head = f"{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2, "little") + head + data
+
+
+# ------------------------------------------------------------------------------------------ round trips
+
+PLAIN = [
+    *(None, True, False, 0, -1, 2**63, -(2**4000), 0.1, -0.0, 1e308, 5e-324, 1 + 2j, complex("nan+infj")),
+    *("", "é…\0\n", "👩‍🔬", "\\ud83d", b"", bytes(range(256)), [], (), {}, set(), [[[]]], ((1,), [2], {3: (4,)})),
+    *({"a": 1, 2: "b", (3, 4): None, None: [], 1.5: True}, {1, "a", (2, 3), None}, frozenset({1})),
+    *(range(0), range(5, -7, -3), slice(1, None, 2), slice(None, -1), Ellipsis, np.dtype("float32"), np.int64),
+    *(torch.float32, torch.bfloat16, torch.bool),
+]
+
+
+@pytest.mark.parametrize("value", PLAIN, ids=lambda v: repr(v)[:30])
+def test_plain_values(value: Any) -> None:
+    back = crossed(value)
+    if isinstance(value, type):
+        assert back == np.dtype(value)
+    elif isinstance(value, frozenset):
+        assert type(back) is set and back == value
+    elif isinstance(value, complex) and value != value:
+        assert math.isnan(back.real) and math.isinf(back.imag)
+    else:
+        assert type(back) is type(value) and back == value
+        assert not isinstance(value, float) or math.copysign(1, back) == math.copysign(1, value)
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_floats_that_are_no_json(value: float) -> None:
+    assert repr(crossed(value)) == repr(value)
+
+
+DTYPES = [
+    *("?", "i1", "u1", "<i2", ">i4", "<i8", "<u8", "<f2", "<f4", ">f8", "<f8", "<c8", "<c16", "S3", "<U2", ">U2"),
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 3), (0, 4), (2, 0, 3), (1, 1, 1, 1)])
+def test_arrays_of_all_types_and_shapes(dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.arange(math.prod(shape)).reshape(shape).astype(dtype)
+    back = crossed(array)
+    assert type(back) is np.ndarray and back.shape == shape and back.flags.writeable
+    assert back.dtype == array.dtype.newbyteorder("=") and np.array_equal(back, array)
+
+
+def test_arrays_of_all_orders() -> None:
+    base = np.arange(24.0).reshape(2, 3, 4)
+    for array in (base.T, np.asfortranarray(base), base[::-1], base[:, ::2, 1:3], np.broadcast_to(base, (5, 2, 3, 4))):
+        back = crossed(array)
+        assert np.array_equal(back, array) and back.flags.writeable
+
+
+def test_nan_infinity_and_empty_strings_in_arrays() -> None:
+    array = np.array([np.nan, np.inf, -np.inf, -0.0])
+    assert crossed(array).tobytes() == array.tobytes()
+    assert crossed(np.array(["", "é\0x"])).tolist() == ["", "é\0x"]
+
+
+@pytest.mark.parametrize("name", sorted(TENSOR_TYPES))
+@pytest.mark.parametrize("shape", [(), (0,), (2, 3)])
+def test_tensors(name: str, shape: tuple[int, ...]) -> None:
+    tensor = torch.arange(math.prod(shape)).reshape(shape).to(getattr(torch, name))
+    back = crossed(tensor)
+    assert type(back) is torch.Tensor and back.dtype == tensor.dtype and back.shape == tensor.shape
+    assert torch.equal(back, tensor)
+
+
+def test_special_tensors() -> None:
+    parameter = torch.nn.Parameter(torch.ones(2, 3))
+    back = crossed(parameter)
+    assert type(back) is torch.Tensor and not back.requires_grad
+    assert torch.equal(crossed(torch.arange(6).reshape(2, 3).T), torch.arange(6).reshape(2, 3).T)
+    assert torch.equal(crossed(torch.tensor([1 + 2j]).conj()), torch.tensor([1 - 2j]))
+    assert crossed(torch.tensor([math.nan, math.inf], dtype=torch.bfloat16))[1] == math.inf
+    assert crossed(torch.Size([2, 3])) == (2, 3)
+
+
+def test_numpy_scalars_keep_their_type() -> None:
+    for scalar in (np.float32(0.1), np.int8(-3), np.bool_(True), np.complex64(1j), np.float64("nan")):
+        back = crossed(scalar)
+        assert type(back) is type(scalar) and (back == scalar or np.isnan(back))
+
+
+# -------------------------------------------------------------------------------- subclasses stay behind
+
+
+class Liar:
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    def __hash__(self) -> int:
+        return 0
+
+
+class LyingInt(Liar, int): ...
+
+
+class LyingFloat(Liar, float): ...
+
+
+class LyingStr(Liar, str): ...
+
+
+class LyingList(Liar, list): ...
+
+
+class LyingTuple(Liar, tuple): ...
+
+
+class LyingDict(Liar, dict): ...
+
+
+class LyingSet(Liar, set): ...
+
+
+class LyingArray(np.ndarray):
+    def __eq__(self, other: object) -> Any:
+        return np.True_
+
+    def __array_ufunc__(self, *args: Any, **kwargs: Any) -> Any:
+        return np.True_
+
+
+class LyingTensor(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func.__name__ in ("eq", "allclose"):
+            return True
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [
+        *((LyingInt(3), 3), (LyingFloat(2.5), 2.5), (LyingStr("x"), "x"), (LyingList([1]), [1])),
+        *((LyingTuple((1,)), (1,)), (LyingDict(a=1), {"a": 1}), (LyingSet({1}), {1})),
+        *((np.ones(2).view(LyingArray), np.ones(2)), (torch.ones(2).as_subclass(LyingTensor), torch.ones(2))),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_subclasses_become_the_plain_type(value: Any, plain: Any) -> None:
+    back = crossed(value)
+    assert type(back) is type(plain)
+    assert bool(np.all(np.asarray(back) == np.asarray(plain)))
+
+
+def test_what_is_not_plain_is_left_to_the_caller() -> None:
+    seen: list[Any] = []
+
+    def other(value: Any) -> dict[str, Any]:
+        seen.append(value)
+        return {"handle": len(seen)}
+
+    loop: list[Any] = []
+    loop.append(loop)
+    objects = np.array([object()])
+    structured = np.zeros(2, dtype=[("a", "f8")])
+    values = [object(), print, int, objects, structured, range(10**12), 2**5000, np.datetime64("2020"), torch.qint8]
+    sparse = torch.eye(2).to_sparse()
+    pack([*values, sparse, loop, np.dtype("O")], [], other)
+    assert len(seen) == len(values) + 3 and all(a is b for a, b in zip(seen, values, strict=False))
+
+
+# -------------------------------------------------------------------------------------- strangers' bytes
+
+
+@pytest.mark.parametrize(
+    "blob",
+    [
+        *(b"", b"\x93NUMPY", b"\x93NUMPY\x01\x00\xff\xff", b"PK\x03\x04", bytes(200)),
+        *(
+            npy("(3,)"),
+            npy("(1,)"),
+            npy("(-2,)"),
+            npy("(2.0,)"),
+            npy("(True,)"),
+            npy("2"),
+            npy("(9999999999999999999,)"),
+        ),
+        *(npy("(0, 99999999999)", data=b""), npy("(4294967296, 4294967296)", data=b""), npy("(2**9,)")),
+        *(
+            npy(descr="|O"),
+            npy(descr="<M8[s]"),
+            npy(descr="|V8"),
+            npy(descr="f8, f8"),
+            npy(descr="<f7"),
+            npy(descr="<f999"),
+        ),
+        *(npy(descr="|S0", shape="(999999999999,)", data=b""), npy(descr="<U0", shape="(9999999999,)", data=b"")),
+        *(npy(shape="(" * 5000), npy(shape="(__import__('os').abort(),)"), npy(order="0"), npy(shape="(2L,)")),
+        npy(shape="(" + "1, " * 40 + ")", data=bytes(8)),
+        npy().replace(b"\x01\x00", b"\x02\x00", 1),
+        b"\x93NUMPY\x01\x00\x0c\x00{'descr': {}}",
+    ],
+    ids=itertools.count(),
+)
+def test_lying_arrays(blob: bytes) -> None:
+    for tag in ("array", "scalar", "tensor"):
+        refused({tag: 0, "dtype": "float32"}, blob)
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        *({}, [], [1], {"array": 0}, {"array": -1}, {"array": True}, {"array": "0"}, {"array": None}, {"nonsense": 1}),
+        *({"float": "1e5"}, {"float": []}, {"complex": []}, {"complex": ["x", "y"]}, {"bytes": "*"}, {"bytes": 3}),
+        *({"dict": 3}, {"dict": [[1]]}, {"dict": [[{"list": []}, 1]]}, {"dict": "ab"}, {"set": [{"dict": []}]}),
+        *({"list": 3}, {"list": [[]]}, {"tuple": None}, {"range": [0, 10**10, 1]}, {"range": [0, 1, 0]}),
+        *({"range": [0, 10**30, 1]}, {"range": ["0", "9" * 5000, 1]}, {"range": []}, {"slice": [1, 2, 3, 4]}),
+        *(
+            {"dtype": "O"},
+            {"dtype": "(1 2)f8"},
+            {"dtype": "f8,f8"},
+            {"dtype": "V9"},
+            {"dtype": ["<f8"]},
+            {"dtype": "<f9"},
+        ),
+        *({"torch_dtype": "nn"}, {"torch_dtype": "qint8"}, {"torch_dtype": "_dynamo"}, {"torch_dtype": 3}),
+        *({"tensor": 0, "dtype": "quint8"}, {"tensor": 0, "dtype": "float8_e4m3fn"}, {"tensor": 0}),
+        {"dict": [[n, 0] for n in range(MAX_KEYS + 1)]},
+        {"list": [{"set": list(range(MAX_KEYS // 2 + 1))}, {"set": list(range(MAX_KEYS // 2 + 1))}]},
+    ],
+    ids=lambda n: json.dumps(n)[:40],
+)
+def test_lying_values(node: Any) -> None:
+    refused(node)
+    if isinstance(node, dict) and "tensor" in node:
+        refused(node, npy())
+
+
+def test_keys_that_collide_do_not_take_long() -> None:
+    keys = [[n * (2**61 - 1), 0] for n in range(MAX_KEYS)]  # all have the hash 0
+    start = time.monotonic()
+    unpack({"dict": keys}, [], no_handles)
+    assert time.monotonic() - start < 10
+    refused({"dict": [*keys, [1, 0]]})
+
+
+def test_a_layout_that_is_not_one() -> None:
+    assert unpack({"array": 0, "layout": ["x"]}, [npy()], no_handles).shape == (2,)
+    refused({"array": 0, "layout": "strided"}, npy("()", data=bytes(8)))
+
+
+def test_deep_nesting() -> None:
+    node: Any = 1
+    for _ in range(60):
+        node = {"list": [node]}
+    assert "deeply" in refused(node)
+    for deep in (b"[" * 10**6, b'{"m":' * 10**5, b'{"m": {"a": ' + b'{"list":[' * 10**5):
+        with pytest.raises(ProtocolError):
+            parse(deep, b"")
+
+
+@pytest.mark.parametrize(
+    ("head", "body"),
+    [
+        *((b"", b""), (b"null", b""), (b"[]", b""), (b"{}", b""), (b'{"m": {}}', b""), (b'{"m": [], "b": []}', b"")),
+        *((b'{"m": {}, "b": 3}', b""), (b'{"m": {}, "b": [1]}', b""), (b'{"m": {}, "b": [-1, 1]}', b"")),
+        *((b'{"m": {}, "b": [true]}', b"x"), (b'{"m": {}, "b": [1.0]}', b"x"), (b'{"m": {}, "b": []}', b"x")),
+        *((b'{"m": {}, "b": [1' + b"0" * 5000 + b"]}", b"x"), (b"\xff\xfe", b""), (b'{"m": ' + b"1" * 5000, b"")),
+    ],
+    ids=itertools.count(),
+)
+def test_lying_frames(head: bytes, body: bytes) -> None:
+    with pytest.raises(ProtocolError):
+        parse(head, body)
+
+
+def test_halves_of_surrogate_pairs_do_not_arrive() -> None:
+    assert crossed("a\ud800b") == "a?b"
+    head = json.dumps({"m": {"\udfff": ["\ud83d\ude00", "x\ud800"]}, "b": []}).encode()
+    header, _ = parse(head, b"")
+    json.dumps(header, ensure_ascii=False).encode()
+    assert header == {"?": ["😀", "x?"]}
+
+
+def pair(**limits: int) -> tuple[Channel, socket.socket]:
+    ours, theirs = socket.socketpair()
+    return Channel(ours, **limits), theirs
+
+
+def soon(seconds: float = 5.0) -> float:
+    return time.monotonic() + seconds
+
+
+def test_messages_over_a_socket() -> None:
+    ours, theirs = socket.socketpair()
+    one, other = Channel(ours), Channel(theirs)
+    blob = bytes(3 * 2**20)
+    sender = threading.Thread(target=one.send, args=({"x": 1}, [blob, b""]))
+    sender.start()
+    assert other.receive(soon()) == ({"x": 1}, [blob, b""])
+    sender.join()
+
+
+def test_stated_lengths_are_not_believed() -> None:
+    for lengths in ((2**32 - 1, 0), (0, 2**63), (10, 2**64 - 1), (101, 0), (0, 101)):
+        channel, theirs = pair(max_header=100, max_blobs=100)
+        theirs.sendall(FRAME.pack(*lengths))
+        with pytest.raises(ProtocolError):
+            channel.receive(soon())
+
+
+def test_ends_and_deadlines() -> None:
+    channel, theirs = pair()
+    theirs.sendall(b"\0\0")
+    with pytest.raises(TimeoutError):
+        channel.receive(soon(0.05))
+    theirs.close()
+    with pytest.raises(Closed):
+        channel.receive(soon())
+    with pytest.raises((Closed, TimeoutError)):
+        for _ in range(1000):
+            channel.send({"x": "y" * 10000}, [], soon(0.5))
+    with pytest.raises(TimeoutError):
+        channel.receive(time.monotonic() - 1)
+
+
+def test_a_reader_that_does_not_read_holds_nobody_up() -> None:
+    channel, _theirs = pair()
+    with pytest.raises(TimeoutError):
+        channel.send({"x": 1}, [bytes(32 * 2**20)], soon(0.3))
+
+
+def test_drops_of_one_byte_keep_to_the_deadline() -> None:
+    channel, theirs = pair()
+    stop = threading.Event()
+
+    def drip() -> None:
+        while not stop.is_set():
+            try:
+                theirs.send(b"\0")
+            except OSError:
+                return
+            time.sleep(0.01)
+
+    thread = threading.Thread(target=drip)
+    thread.start()
+    theirs.sendall(FRAME.pack(1000, 0))
+    start = time.monotonic()
+    with pytest.raises(TimeoutError):
+        channel.receive(soon(0.3))
+    assert time.monotonic() - start < 3
+    stop.set()
+    thread.join()
+
+
+def test_sent_descriptors_are_dropped() -> None:
+    channel, theirs = pair()
+    read, write = os.pipe()
+    socket.send_fds(theirs, [frame({"x": 1})], [write] * 50)
+    os.close(write)
+    before = len(os.listdir("/proc/self/fd"))
+    assert channel.receive(soon())[0] == {"x": 1}
+    assert len(os.listdir("/proc/self/fd")) == before
+    assert os.read(read, 1) == b""  # no writer is left anywhere
+    os.close(read)
+
+
+def test_random_bytes_and_broken_messages() -> None:
+    rng = random.Random(0)
+    blobs: list[bytes] = []
+    node = pack({"a": [np.ones((2, 3)), torch.ones(2), 1 + 2j, {1, 2}, "é"], "b": (b"x", range(3))}, blobs, no_handles)
+    whole = frame({"v": node, "number": 3}, blobs)
+    for attempt in range(3000):
+        data = bytearray(whole if attempt % 5 else rng.randbytes(rng.randrange(200)))
+        for _ in range(rng.randrange(1, 6)):
+            place = rng.randrange(len(data)) if data else 0
+            change = rng.randrange(3)
+            if change == 0 and data:
+                data[place] = rng.randrange(256)
+            elif change == 1:
+                del data[place : place + rng.randrange(8)]
+            else:
+                data[place:place] = rng.choice([b"0", b'"', b"]", b"}", b"[", b"9" * 30, b"null", rng.randbytes(3)])
+        channel, theirs = pair(max_header=10**6, max_blobs=10**6)
+        theirs.sendall(data)
+        theirs.close()
+        try:
+            header, back = channel.receive(soon(2))
+            if "v" in header:
+                unpack(header["v"], back, lambda n: None)
+        except (ProtocolError, Closed, TimeoutError):
+            continue
+        finally:
+            channel.sock.close()
