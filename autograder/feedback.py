@@ -52,7 +52,7 @@ def score_of(exercise: Exercise, manual: Mapping[str, Manual] | None) -> float |
     by_hand = (manual or {}).get(exercise.grade_id)
     if by_hand is not None and by_hand.score is not None:
         return by_hand.score
-    return exercise.score if exercise.kind == "auto" else None
+    return exercise.score
 
 
 def title_of(result: Result) -> str:

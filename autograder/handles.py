@@ -32,11 +32,12 @@ KINDS = {"exception": ERROR, "timeout": TIMEOUT, "memory": OUT_OF_MEMORY}
 class StudentProblem(Exception):
     """Something on the student's side: a verdict and a reason for the student."""
 
-    def __init__(self, verdict: str, reason: str, type_name: str = "") -> None:
+    def __init__(self, verdict: str, reason: str, type_name: str = "", message: str = "") -> None:
         super().__init__(reason)
         self.verdict = verdict
         self.reason = reason
         self.type_name = type_name
+        self.message = message
 
 
 class StudentRaised(StudentProblem):
@@ -67,7 +68,7 @@ def raised(error: Any) -> StudentRaised:
         reason = "there is no answer yet: the cell still raises NotImplementedError"
     else:
         reason = f"{text['type'] or 'an error without a name'}: {text['message']}{where}"
-    return StudentRaised(verdict, reason, text["type"])
+    return StudentRaised(verdict, reason, text["type"], text["message"])
 
 
 # ------------------------------------------------------------------------------------------- transports
@@ -171,7 +172,7 @@ class RemoteTransport:
 
 @dataclass
 class Entry:
-    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception's type.
+    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception's type and message.
 
     `changed` names the arguments that the call changed in place.
     """
@@ -292,7 +293,8 @@ class Client:
             reply, answer = self.request(header, blobs)
             value = self.unpack(reply.get("ok"), answer, f"{path}()")
         except StudentRaised as error:
-            entry.error = error.type_name or error.verdict
+            # with the message: the same kind of error may have quite another cause
+            entry.error = f"{error.type_name or error.verdict}: {error.message}"
             self.transcript.append(entry)
             raise
         if record and not isinstance(value, Handle):

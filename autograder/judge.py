@@ -279,11 +279,9 @@ class Judge:
             self.outputs[number] = [_verdicts_as_output(exercise)]
         elif cell.kind == "written":
             title, points = self.source.written[cell.grade_id]
-            self.exercises.append(
-                Exercise(
-                    cell.grade_id, title, points, "written", None, solution_ids=[cell.grade_id], answered=cell.answered
-                )
-            )
+            exercise = Exercise(cell.grade_id, title, points, "written", None if cell.answered else 0.0)
+            exercise.solution_ids, exercise.answered = [cell.grade_id], cell.answered
+            self.exercises.append(exercise)
         elif cell.cell_type == "code" and cell.source.strip():
             self._run_cell(number, cell)
             self.seconds["cells"] += time.monotonic() - begin
@@ -338,19 +336,21 @@ class Judge:
             expected = self.source.reference_outcome(test, self.job.seed, student_id)  # else the set is to blame
             given = {"student_id": student_id}
             self.events.append(f"{test.grade_id}: the typed student_id cannot be used ({error})")
-        outcome = self._try(test, expected, given)
-        first = outcome
-        helpers = [u for u in expected.uses if not self.full.get(u, True)]
-        if helpers and not outcome.full and self.transport.gone is None:
-            outcome = self._follow_through(test, expected, outcome, helpers, exercise, given)
+        outcome = own = self._try(test, expected, given)
         for name in test.solution_names:
-            self.full[name] = first.full
+            self.full[name] = own.full
+        helpers = [u for u in expected.uses if not self.full.get(u, True)]
+        if helpers and not own.full and self.transport.gone is None:
+            # with right helpers the answers show what is this exercise's own mistake
+            own = self._with_our_helpers(test, expected, helpers, given) or own
+            if own.share > outcome.share:
+                outcome, exercise.follow_through = own, helpers
         exercise.checks = outcome.checks
         exercise.figures = outcome.figures
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
         if not outcome.full and answered:
-            exercise.misconceptions = self._misconceptions(test, expected, first, student_id)
+            exercise.misconceptions = self._misconceptions(test, expected, own, student_id)
         return exercise
 
     def _student_id(self) -> str | None:
@@ -389,29 +389,20 @@ class Judge:
             why = f"not reached: {self.transport.gone.reason}"
         return [reached.get(c.name, Check(c.name, c.points, NOT_REACHED, why, c.hidden)) for c in expected.checks]
 
-    def _follow_through(
-        self,
-        test: TestCell,
-        expected: Outcome,
-        first: Outcome,
-        helpers: list[str],
-        exercise: Exercise,
-        given: dict[str, Any],
-    ) -> Outcome:
-        """Judge again with the reference's answers in place of the student's failed helpers; the better one counts."""
+    def _with_our_helpers(
+        self, test: TestCell, expected: Outcome, helpers: list[str], given: dict[str, Any]
+    ) -> Outcome | None:
+        """Follow-through: judge again with the reference's answers in place of the student's failed helpers."""
         try:
             names = self.source.namespace_for(test, given.get("student_id", ""))
             for name in helpers:
                 self.client.replace(name, names[name])
-            second = self._try(test, expected, given)
+            outcome = self._try(test, expected, given)
             self.client.restore()
         except StudentProblem as problem:
             self.events.append(f"{test.grade_id}: follow-through stopped: {problem.reason}")
-            return first
-        if second.share > first.share:
-            exercise.follow_through = helpers
-            return second
-        return first
+            return None
+        return outcome
 
     def _misconceptions(
         self, test: TestCell, expected: Outcome, outcome: Outcome, student_id: str

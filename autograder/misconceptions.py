@@ -239,6 +239,8 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
     first, second = (np.asarray(_plain(v)) for v in (one, other))
     if first.shape != second.shape or first.dtype.kind not in "biufc" or second.dtype.kind not in "biufc":
         return False
+    if (first.dtype.kind == "b") != (second.dtype.kind == "b"):  # a mask of numbers is not a mask of truth values
+        return False
     scale = float(np.nanmax(np.abs(second).astype(np.float64), initial=0.0)) if second.size else 0.0
     scale = scale if np.isfinite(scale) else 0.0
     return bool(np.allclose(first, second, rtol=RTOL, atol=max(atol, RTOL * atol * scale), equal_nan=True))
@@ -280,10 +282,13 @@ def _same(one: Entry, other: Entry) -> bool:
 
 
 def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]) -> tuple[set[int], int]:
-    """Which of the student's wrong answers (by number) the variant gives, and how many right ones it contradicts."""
+    """Which of the student's wrong answers (by number) the variant gives, and how many right ones it contradicts.
+
+    Where the variant gives nothing but the same errors, it must give all of them: errors are alike for many reasons.
+    """
     references, variants = _grouped(reference), _grouped(variant)
     seen: dict[tuple[str, str], int] = defaultdict(int)
-    gives, contradicts = set(), 0
+    gives, misses, contradicts = set(), 0, 0
     for number, entry in enumerate(student):
         place = entry.check, entry.key
         index = seen[place]
@@ -296,6 +301,10 @@ def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]
             gives.add(number)
         elif is_right and not is_same:
             contradicts += 1
+        elif not is_right and not _same(variants[place][index], references[place][index]):
+            misses += 1
+    if misses and all(student[number].error for number in gives):
+        return set(), contradicts
     return gives, contradicts
 
 

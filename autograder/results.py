@@ -49,7 +49,8 @@ class Misconception:
 
 @dataclass
 class Exercise:
-    """A graded cell. `kind` is "auto" (score from its checks) or "written" (score None until marked by hand).
+    """A graded cell. `kind` is "auto" (score from its checks) or "written" (score None: a person has to mark it; 0
+    where there is no answer).
 
     `grade_id` names the cell in the gradebook; `solution_ids` the student's cells it judges; `title` is the nearest
     heading above it.
