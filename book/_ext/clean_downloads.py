@@ -19,7 +19,7 @@ from sphinx.application import Sphinx
 
 LABEL = re.compile(r"^\([\w-]+\)=[ ]*$", re.M)
 EQUATION_LABEL = re.compile(r"^\$\$[ ]*\([\w-]+\)[ ]*$", re.M)
-TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|eq|prf:ref)\}`([^`]*)`")
+TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|download|eq|prf:ref)\}`([^`]*)`")
 CITATION = re.compile(r"\{cite:([tp])\}`([^`]*)`")
 GLUED = re.compile(r"\{glue:text\}`([^`:]+)(?::([^`]*))?`")
 OTHER_ROLE = re.compile(r"\{[a-z][\w:-]*\}(`[^`]*`)")
