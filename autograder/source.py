@@ -63,7 +63,11 @@ class TestCell:
 
 
 class Source:
-    """The parsed source notebook of a set, with its reference solutions run once."""
+    """The parsed source notebook of a set, with its reference solutions run once.
+
+    Names in the notebook's metadata `autograder: {"student_side": [...]}` resolve in test cells to the student's
+    values although locked cells bind them: given classes whose objects are handed to a student's function.
+    """
 
     def __init__(self, notebook: NotebookNode, catalogue: str = "", name: str = "the set") -> None:
         self.notebook = notebook
@@ -117,6 +121,7 @@ class Source:
             else:
                 self._trusted_names |= bound_names(cell.source, imports=True)
         self._trusted_names -= solution_names
+        self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
         for test in self.tests.values():
             used = used_names(test.visible) | used_names(test.hidden)
             test.names = used - self._trusted_names
