@@ -149,6 +149,9 @@ def grade(
             problems += written.problems
             if not as_json:
                 _say_graded(name, rows, written.remarks)
+        if not sets:
+            for student, name in course.unknown_folders():
+                err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
         if not graded and not as_json:
             err.print("Nothing has been handed in.")
     if as_json:

@@ -135,6 +135,18 @@ class Course:
                 found[folder.relative_to(self.root).parts[place]] = folder
         return found
 
+    def unknown_folders(self) -> list[tuple[str, str]]:
+        """(student, folder) of submissions that belong to no set of this course."""
+        known = set(self.set_names())
+        pattern = self.step_folder("submitted", "*", "*").relative_to(self.root)
+        if pattern.parts.count("*") != 2:
+            return []
+        student, name = (n for n, part in enumerate(pattern.parts) if part == "*")
+        if self.dirs.directory_structure.index("{student_id}") > self.dirs.directory_structure.index("{assignment_id}"):
+            student, name = name, student
+        found = (p.relative_to(self.root).parts for p in sorted(self.root.glob(str(pattern))) if p.is_dir())
+        return [(parts[student], parts[name]) for parts in found if parts[name] not in known]
+
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]

@@ -1,0 +1,20 @@
+"""Every set passes its audit (here with few seeds and without the sandbox; `make audit` is the whole proof)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from autograder.audit import audit_set
+from autograder.course import Course
+
+ROOT = Path(__file__).parent.parent
+COURSE = Course(ROOT)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COURSE.set_names())
+def test_the_audit_finds_no_breach(name: str) -> None:
+    report = audit_set(COURSE, name, seeds=8, quick=True, jobs=2)
+    assert report.ok, report.breaches
