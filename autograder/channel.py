@@ -56,6 +56,10 @@ class Closed(Exception):
     """The other side has gone."""
 
 
+class TooLarge(Exception):
+    """What is to be sent is larger than the other side reads."""
+
+
 class Plain(Exception):
     """Raised inside `pack` when a value is not plain data."""
 
@@ -336,6 +340,7 @@ class Channel:
         self.max_header = max_header
         self.max_blobs = max_blobs
         self.received = 0
+        self.max_sent: tuple[int, int] | None = None
 
     def _set_timeout(self, deadline: float | None) -> None:
         if deadline is None:
@@ -361,8 +366,11 @@ class Channel:
         return bytes(data)
 
     def send(self, header: dict[str, Any], blobs: list[bytes] | None = None, deadline: float | None = None) -> None:
-        """Raises Closed or TimeoutError."""
+        """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""
         data = memoryview(frame(header, blobs))
+        sizes = FRAME.unpack(data[: FRAME.size])
+        if self.max_sent is not None and (sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]):
+            raise TooLarge(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
         try:
             while data:
                 self._set_timeout(deadline)

@@ -225,7 +225,8 @@ class Sandbox:
         assert self.control is not None
         self.count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        settings: dict[str, Any] = asdict(limits)
+        sizes = {"answer_header": MAX_ANSWER_HEADER, "answer_blobs": MAX_ANSWER_BLOBS}
+        settings: dict[str, Any] = {**asdict(limits), **sizes}
         folder = None
         if self.mode == NONE:
             folder = settings["folder"] = tempfile.mkdtemp(prefix="student-")

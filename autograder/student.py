@@ -27,7 +27,7 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograder.channel import Channel, Closed, pack, unpack
+from autograder.channel import Channel, Closed, TooLarge, pack, unpack
 
 MAX_TEXT = 2000
 MISSING = object()
@@ -429,4 +429,8 @@ def serve(shell: Shell, channel: Channel) -> None:
         else:
             shell.outputs.start()
             reply, sent = workspace.answer(request, blobs)
-            channel.send({"number": asked[-1], **reply}, sent)
+            try:
+                channel.send({"number": asked[-1], **reply}, sent)
+            except TooLarge as error:
+                said = {"kind": "exception", "type": "TooLarge", "message": str(error), "where": ""}
+                channel.send({"number": asked[-1], "error": said})

@@ -192,6 +192,7 @@ def student_process(sock: socket.socket, limits: dict[str, Any], isolate: bool, 
     from autograder import student
     from autograder.channel import Channel
 
+    os.setsid()  # signals to its own group must not reach the keeper, which is in it and outside the PID namespace
     _checked("pdeathsig", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     keep_only(sock.detach())
     channel = Channel(socket.socket(fileno=3))
@@ -209,6 +210,7 @@ def student_process(sock: socket.socket, limits: dict[str, Any], isolate: bool, 
     except OSError as error:
         channel.send({"refused": str(error)})
         os._exit(1)
+    channel.max_sent = limits["answer_header"], limits["answer_blobs"]
     channel.send({"ready": os.getpid()})
     student.serve(shell, channel)
 
@@ -378,9 +380,11 @@ class Warm:
             time.sleep(0.002)
         ended_by_itself = child.exit_code
         child.kill()
-        if child.student is None:
-            _kill(child.keeper)
-        os.waitpid(child.keeper, 0)
+        limit = time.monotonic() + (ENDING_SECONDS if child.student is not None else 0)
+        while os.waitpid(child.keeper, os.WNOHANG) == (0, 0):  # it waits for the student process, and then ends
+            if time.monotonic() > limit:
+                _kill(child.keeper)
+            time.sleep(0.002)
         child.read()
         os.close(child.report)
         return {"exit_code": ended_by_itself, "reason": child.reason}
