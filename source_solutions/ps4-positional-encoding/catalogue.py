@@ -1,0 +1,689 @@
+# ruff: noqa: B905, F821
+"""Right variants and misconceptions of ps4-positional-encoding.
+
+Names such as `np` and `sinusoidal_encoding` are those of the notebook. Each misconception carries the sentence that its
+author reads in the feedback.
+"""
+
+from autograder.misconceptions import edited, right, survivor, wrong
+
+# ----------------------------------------------------------------------------- exercise 1: permutation_gap
+
+edited(
+    "permutation_gap",
+    "gap_without_sign_lost",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.max(f(X[perm]) - f(X)[perm])",
+    says="Differences below zero do not count in your gap; take their size, without the sign.",
+)
+edited(
+    "permutation_gap",
+    "gap_on_average",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.mean(np.abs(f(X[perm]) - f(X)[perm]))",
+    says="You average the differences; asked is the largest of them.",
+)
+edited(
+    "permutation_gap",
+    "gap_summed",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.sum(np.abs(f(X[perm]) - f(X)[perm]))",
+    says="You add the differences up; asked is the largest of them.",
+)
+edited(
+    "permutation_gap",
+    "gap_as_a_length",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.linalg.norm(f(X[perm]) - f(X)[perm])",
+    says="You take the length of all differences together; asked is the largest single one.",
+)
+edited(
+    "permutation_gap",
+    "gap_of_invariance",
+    "f(X[perm]) - f(X)[perm]",
+    "f(X[perm]) - f(X)",
+    says="You compare with the results in their old order, which asks whether shuffling changes nothing at all. "
+    "Equivariance shuffles the results as well.",
+)
+edited(
+    "permutation_gap",
+    "gap_shuffled_back",
+    "f(X[perm]) - f(X)[perm]",
+    "f(X[perm]) - f(X)[np.argsort(perm)]",
+    says="You undo the order on the results instead of applying it: f(X)[perm] uses the same perm as X[perm].",
+)
+edited(
+    "permutation_gap",
+    "gap_of_features",
+    "f(X[perm]) - f(X)[perm]",
+    "f(X[perm]) - f(X)[..., np.arange(f(X).shape[-1])[::-1]]",
+    says="You reorder the features of the results; it is the tokens, along the first axis, that are shuffled.",
+)
+edited(
+    "permutation_gap",
+    "gap_as_yes_or_no",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.allclose(f(X[perm]), f(X)[perm])",
+    says="You return whether the two agree; asked is by how much they differ at most.",
+)
+
+
+@wrong(
+    "permutation_gap",
+    says="You shuffle X in place, so that your function changes its input; X[perm] is a copy, ready to be used.",
+)
+def gap_in_place(f, X, perm):
+    before = np.array(f(X))
+    X[:] = X[perm]
+    return np.max(np.abs(f(X) - before[perm]))
+
+
+@right("permutation_gap")
+def gap_by_loop(f, X, perm):
+    shuffled, plain = np.asarray(f(X[perm])), np.asarray(f(X))
+    largest = 0.0
+    for place, token in enumerate(perm):
+        largest = max(largest, float(np.max(np.abs(shuffled[place] - plain[token]))))
+    return largest
+
+
+@right("permutation_gap")
+def gap_by_taking_back(f, X, perm):
+    back = np.argsort(perm)
+    difference = np.take(f(np.take(X, perm, axis=0)), back, axis=0) - f(X)
+    return np.linalg.norm(difference.ravel(), ord=np.inf)
+
+
+# ------------------------------------------------------------------------- exercise 2: sinusoidal_encoding
+
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_in_halves",
+    "    table = np.sin(angles)\n    table[:, 1::2] = np.cos(angles[:, 1::2])\n    return table",
+    "    return np.concatenate([np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])], axis=1)",
+    says="Your table has all sines first and then all cosines; here they take turns: sine in columns 0, 2, ..., "
+    "cosine in columns 1, 3, ...",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_cosine_first",
+    "    table = np.sin(angles)\n    table[:, 1::2] = np.cos(angles[:, 1::2])\n",
+    "    table = np.sin(angles)\n    table[:, 0::2] = np.cos(angles[:, 0::2])\n",
+    says="Sine and cosine have changed places: sine stands in the even columns, counted from 0.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_angle_for_each_column",
+    "2 * (np.arange(d) // 2)",
+    "np.arange(d)",
+    says="Each of your columns has an angle of its own; columns 2i and 2i + 1 share one.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_exponent_doubled",
+    "2 * (np.arange(d) // 2)",
+    "4 * (np.arange(d) // 2)",
+    says="Your exponent is twice as large as asked: the even column number itself is 2 times i, so a further factor 2 "
+    "is one too many.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_exponent_halved",
+    "2 * (np.arange(d) // 2)",
+    "(np.arange(d) // 2)",
+    says="Your exponent is half as large as asked: it is the number of the pair times 2, divided by d.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_from_position_one",
+    "np.arange(T)[:, None]",
+    "np.arange(1, T + 1)[:, None]",
+    says="Your positions start at 1; the first row belongs to position 0.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_multiplied",
+    "np.arange(T)[:, None] / 10000",
+    "np.arange(T)[:, None] * 10000",
+    says="Your angles grow with the column instead of shrinking: the position is divided by the power of 10000.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_another_base",
+    "10000 **",
+    "1000 **",
+    says="Your base is not 10000; the first two columns do not depend on it, the others do.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_odd_width_rounded_up",
+    "(2 * (np.arange(d) // 2) / d)",
+    "(2 * (np.arange(d) // 2) / (d + d % 2))",
+    says="For odd widths you cut off a table that is one column wider; its exponents have another d in them.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_odd_width_rounded_down",
+    "(2 * (np.arange(d) // 2) / d)",
+    "(2 * (np.arange(d) // 2) / max(1, d - d % 2))",
+    says="For odd widths your exponents are divided by d - 1; they are divided by the given d.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_over_d_minus_two",
+    "(2 * (np.arange(d) // 2) / d)",
+    "(2 * (np.arange(d) // 2) / max(1, d - 2))",
+    says="Your slowest wave is slower than asked: the exponents are divided by d, not by d - 2.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_next_pair_for_cosine",
+    "np.cos(angles[:, 1::2])",
+    "np.cos(np.arange(T)[:, None] / 10000 ** ((np.arange(1, d, 2) + 1) / d))",
+    says="Your cosines use the angle of the next pair; sine and cosine of the same angle stand side by side.",
+)
+edited(
+    "sinusoidal_encoding",
+    "sinusoids_transposed",
+    "return table",
+    "return table.T",
+    says="Your table has a column for each position; positions stand in rows here.",
+)
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="Your function works for even widths only. With odd d there is one sine more than there are cosines.",
+)
+def sinusoids_even_only(T, d):
+    angles = np.arange(T)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    table = np.zeros((T, d))
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles)
+    return table
+
+
+@right("sinusoidal_encoding")
+def sinusoids_by_loops(T, d):
+    import math
+
+    table = []
+    for t in range(T):
+        row = []
+        for j in range(d):
+            angle = t / 10000 ** ((j - j % 2) / d)
+            row.append(math.cos(angle) if j % 2 else math.sin(angle))
+        table.append(row)
+    return table
+
+
+@right("sinusoidal_encoding")
+def sinusoids_by_complex_numbers(T, d):
+    pairs = (d + 1) // 2
+    waves = np.exp(1j * np.outer(np.arange(T), np.exp(-np.log(10000.0) * 2 * np.arange(pairs) / d)))
+    return np.stack([waves.imag, waves.real], axis=-1).reshape(T, 2 * pairs)[:, :d]
+
+
+@right("sinusoidal_encoding")
+def sinusoids_in_torch(T, d):
+    import torch
+
+    j = torch.arange(d, dtype=torch.float64)
+    angles = torch.arange(T, dtype=torch.float64)[:, None] * 10000 ** (-2 * torch.floor(j / 2) / d)
+    return torch.where(j % 2 == 0, angles.sin(), angles.cos())
+
+
+# ------------------------------------------------------------------------ exercise 3: additive_score_terms
+
+edited(
+    "additive_score_terms",
+    "terms_middle_swapped",
+    "x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "x_i @ x_j, p_i @ x_j, x_i @ p_j, p_i @ p_j",
+    says="The two terms in the middle have changed places: first the query's content with the key's position.",
+)
+edited(
+    "additive_score_terms",
+    "terms_added_up",
+    "return x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "return x_i @ x_j + x_i @ p_j + p_i @ x_j + p_i @ p_j",
+    says="You return the whole score; asked are its four terms, each by itself.",
+)
+edited(
+    "additive_score_terms",
+    "terms_scaled",
+    "return x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "return tuple(np.array([x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j]) / np.sqrt(len(x_i)))",
+    says="You divide the terms by the root of the width; nothing is scaled in this set.",
+)
+edited(
+    "additive_score_terms",
+    "terms_of_one_token",
+    "x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "x_i @ x_j, x_i @ p_i, x_j @ p_j, p_i @ p_j",
+    says="Two of your terms multiply content and position of the same token; in a score the query's parts meet the "
+    "key's parts.",
+)
+edited(
+    "additive_score_terms",
+    "terms_two_only",
+    "x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "x_i @ x_j, p_i @ p_j",
+    says="You return two terms; multiplying out a product of two sums gives four.",
+)
+edited(
+    "additive_score_terms",
+    "terms_entry_by_entry",
+    "x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "x_i * x_j, x_i * p_j, p_i * x_j, p_i * p_j",
+    says="Your terms are vectors: * multiplies entry by entry; a dot product also adds the products up.",
+)
+edited(
+    "additive_score_terms",
+    "terms_positions_first",
+    "x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j",
+    "p_i @ p_j, p_i @ x_j, x_i @ p_j, x_i @ x_j",
+    says="Your terms stand in the reverse order: content with content comes first, position with position last.",
+)
+
+
+@right("additive_score_terms")
+def terms_as_a_table(x_i, p_i, x_j, p_j):
+    return (np.stack([x_i, p_i]) @ np.stack([x_j, p_j]).T).reshape(-1)
+
+
+@right("additive_score_terms")
+def terms_in_a_list(x_i, p_i, x_j, p_j):
+    return [sum(float(a) * float(b) for a, b in zip(one, other)) for one in (x_i, p_i) for other in (x_j, p_j)]
+
+
+survivor("additive_score_terms", "x_i @ x_j", ") @ (", "the dot product of two vectors is the same in both orders")
+
+# -------------------------------------------------------------------------- exercise 4: concatenated_score
+
+edited(
+    "concatenated_score",
+    "concatenated_scaled",
+    "return x_i @ x_j + p_i @ p_j",
+    "return (x_i @ x_j + p_i @ p_j) / np.sqrt(len(x_i) + len(p_i))",
+    says="You divide by the root of the whole width; nothing is scaled in this set.",
+)
+edited(
+    "concatenated_score",
+    "concatenated_multiplied",
+    "x_i @ x_j + p_i @ p_j",
+    "(x_i @ x_j) * (p_i @ p_j)",
+    says="You multiply the two parts; the dot product of concatenations adds them.",
+)
+edited(
+    "concatenated_score",
+    "concatenated_contents_only",
+    "x_i @ x_j + p_i @ p_j",
+    "x_i @ x_j",
+    says="Your score leaves the positions out; they stand beside the contents and meet each other.",
+)
+edited(
+    "concatenated_score",
+    "concatenated_two_numbers",
+    "x_i @ x_j + p_i @ p_j",
+    "x_i @ x_j, p_i @ p_j",
+    says="You return the two parts; asked is the score, their sum.",
+)
+
+
+@wrong(
+    "concatenated_score",
+    says="You add contents and positions where their widths allow it; concatenated, they stand side by side and never "
+    "meet.",
+)
+def concatenated_as_sums(x_i, p_i, x_j, p_j):
+    return (x_i + p_i) @ (x_j + p_j)
+
+
+@wrong(
+    "concatenated_score",
+    says="Content meets position in your score: check which part of one token stands opposite which part of the other.",
+)
+def concatenated_crosswise(x_i, p_i, x_j, p_j):
+    return np.concatenate([x_i, p_i]) @ np.concatenate([p_j, x_j])
+
+
+@right("concatenated_score")
+def concatenated_literally(x_i, p_i, x_j, p_j):
+    return float(np.dot(np.hstack((x_i, p_i)), np.hstack((x_j, p_j))))
+
+
+@right("concatenated_score")
+def concatenated_as_two_sums(x_i, p_i, x_j, p_j):
+    return np.sum(x_i * x_j) + np.einsum("k,k->", p_i, p_j)
+
+
+survivor("concatenated_score", "x_i @ x_j", ") @ (", "the dot product of two vectors is the same in both orders")
+
+# ------------------------------------------------------------------------------- exercise 5: relative_bias
+
+edited(
+    "relative_bias",
+    "bias_scaled",
+    "P_q @ P_k.T",
+    "P_q @ P_k.T / np.sqrt(P_q.shape[1])",
+    says="You divide the bias by the root of the width; nothing is scaled in this set.",
+)
+edited(
+    "relative_bias",
+    "bias_transposed",
+    "P_q @ P_k.T",
+    "P_k @ P_q.T",
+    says="Your table has a row for each key; row is query.",
+)
+edited(
+    "relative_bias",
+    "bias_from_distances",
+    "P_q @ P_k.T",
+    "np.arange(len(P_q))[:, None] - np.arange(len(P_k))",
+    says="You return the distances i - j; the bias is a dot product, and only for encodings such as the sinusoids does "
+    "it depend on the distance alone.",
+)
+edited(
+    "relative_bias",
+    "bias_from_first_row",
+    "P_q @ P_k.T",
+    "(P_q[:1] @ P_k.T)[0][np.minimum(np.abs(np.arange(len(P_q))[:, None] - np.arange(len(P_k))), len(P_k) - 1)]",
+    says="You compute the first row and move it along the diagonals; that holds for sinusoids, not for any rows.",
+)
+edited(
+    "relative_bias",
+    "bias_after_softmax",
+    "return P_q @ P_k.T",
+    "powers = np.exp(P_q @ P_k.T)\n    return powers / powers.sum(axis=1, keepdims=True)",
+    says="You take a softmax; the bias is added to the scores before it.",
+)
+edited(
+    "relative_bias",
+    "bias_from_differences",
+    "P_q @ P_k.T",
+    "np.linalg.norm(P_q[:, None] - P_k, axis=2)",
+    says="You measure distances between the rows; the bias is their dot product.",
+)
+
+
+@right("relative_bias")
+def bias_by_loops(P_q, P_k):
+    return [[concatenated_score(np.zeros(1), p, np.zeros(1), r) for r in P_k] for p in P_q]
+
+
+@right("relative_bias")
+def bias_by_einsum(P_q, P_k):
+    return np.einsum("id,jd->ij", P_q, P_k)
+
+
+# -------------------------------------------------------------------------------- exercise 6: shift_matrix
+
+edited(
+    "shift_matrix",
+    "shift_transposed",
+    "[[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]",
+    "[[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]]",
+    says="Your matrix moves back where it should move forward: the minus sign stands in the other corner, because the "
+    "sine comes first in each pair.",
+)
+edited(
+    "shift_matrix",
+    "shift_without_minus",
+    "[-np.sin(angle), np.cos(angle)]]",
+    "[np.sin(angle), np.cos(angle)]]",
+    says="A sign is missing: cos(a + b) = cos a cos b - sin a sin b.",
+)
+edited(
+    "shift_matrix",
+    "shift_sine_and_cosine_swapped",
+    "[[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]]",
+    "[[np.sin(angle), np.cos(angle)], [np.cos(angle), -np.sin(angle)]]",
+    says="Sine and cosine have changed places in your blocks: to move by 0, a block has to be the identity.",
+)
+edited(
+    "shift_matrix",
+    "shift_one_angle",
+    "delta / 10000 ** (j / d)",
+    "delta",
+    says="All your blocks turn by the same angle; each pair of columns has an angle of its own.",
+)
+edited(
+    "shift_matrix",
+    "shift_by_one",
+    "delta / 10000 ** (j / d)",
+    "1 / 10000 ** (j / d)",
+    says="Your matrix always moves by 1, whatever delta is.",
+)
+edited(
+    "shift_matrix",
+    "shift_exponent_doubled",
+    "(j / d)",
+    "(2 * j / d)",
+    says="Your exponents are twice as large as asked: j is the even column number already, 2 times the pair's number.",
+)
+edited(
+    "shift_matrix",
+    "shift_exponent_halved",
+    "(j / d)",
+    "(j / 2 / d)",
+    says="Your exponents are half as large as asked: they are the even column number, divided by d.",
+)
+edited(
+    "shift_matrix",
+    "shift_without_sign_of_delta",
+    "angle = delta",
+    "angle = abs(delta)",
+    says="A negative delta moves forward in your function; it should move back.",
+)
+
+
+@wrong(
+    "shift_matrix",
+    says="Your matrix is made for a table with all sines first and then all cosines; here sine and cosine take turns.",
+)
+def shift_in_halves(delta, d):
+    angles = delta / 10000 ** (np.arange(0, d, 2) / d)
+    cos, sin = np.diag(np.cos(angles)), np.diag(np.sin(angles))
+    return np.block([[cos, sin], [-sin, cos]])
+
+
+@wrong(
+    "shift_matrix",
+    says="You shift the entries of a vector; what has to move is the position, which turns each pair (sin, cos).",
+)
+def shift_of_entries(delta, d):
+    return np.roll(np.eye(d), delta, axis=0)
+
+
+@right("shift_matrix")
+def shift_by_kron(delta, d):
+    result = np.zeros((d, d))
+    for i in range(d // 2):
+        a = delta * 10000 ** (-2 * i / d)
+        pick = np.zeros((d // 2, d // 2))
+        pick[i, i] = 1
+        result += np.kron(pick, np.array([[np.cos(a), np.sin(a)], [-np.sin(a), np.cos(a)]]))
+    return result
+
+
+@right("shift_matrix")
+def shift_from_the_table(delta, d):
+    size = abs(delta) + 1
+    row = np.asarray(sinusoidal_encoding(size, d))[-1]  # sin and cos of the angle of the distance
+    sin, cos = np.sign(delta) * row[0::2], row[1::2]
+    result = [[0.0] * d for _ in range(d)]
+    for i in range(d // 2):
+        result[2 * i][2 * i] = result[2 * i + 1][2 * i + 1] = float(cos[i])
+        result[2 * i][2 * i + 1], result[2 * i + 1][2 * i] = float(sin[i]), -float(sin[i])
+    return result
+
+
+# -------------------------------------------------------------------------------------- exercise 7: rotary
+
+edited(
+    "rotary",
+    "rotary_backwards",
+    "[x * np.cos(angles) - y * np.sin(angles), x * np.sin(angles) + y * np.cos(angles)]",
+    "[x * np.cos(angles) + y * np.sin(angles), y * np.cos(angles) - x * np.sin(angles)]",
+    says="You turn in the other direction: the minus sign belongs to the first of the two.",
+)
+edited(
+    "rotary",
+    "rotary_without_minus",
+    "x * np.cos(angles) - y * np.sin(angles)",
+    "x * np.cos(angles) + y * np.sin(angles)",
+    says="A sign is missing: the first column becomes x cos a - y sin a. A rotation keeps lengths, and yours does not.",
+)
+edited(
+    "rotary",
+    "rotary_one_angle",
+    "positions[:, None] / 10000 ** (np.arange(0, d, 2) / d)",
+    "positions[:, None] * np.ones(d // 2)",
+    says="All pairs turn by the same angle in your function; the later ones turn more slowly.",
+)
+edited(
+    "rotary",
+    "rotary_exponent_doubled",
+    "(np.arange(0, d, 2) / d)",
+    "(2 * np.arange(0, d, 2) / d)",
+    says="Your exponents are twice as large as asked: 0, 2, 4, ... are 2i already.",
+)
+edited(
+    "rotary",
+    "rotary_exponent_halved",
+    "(np.arange(0, d, 2) / d)",
+    "(np.arange(d // 2) / d)",
+    says="Your exponents are half as large as asked: pair i has the exponent 2i / d.",
+)
+edited(
+    "rotary",
+    "rotary_positions_ignored",
+    "positions[:, None] /",
+    "np.arange(X.shape[-2])[:, None] /",
+    says="You count the rows yourself; the positions are given and need not be 0, 1, 2, ...",
+)
+edited(
+    "rotary",
+    "rotary_from_position_one",
+    "positions[:, None] /",
+    "(positions[:, None] + 1) /",
+    says="Your positions are one too large; the token at position 0 is not turned at all.",
+)
+edited(
+    "rotary",
+    "rotary_halves_put_together",
+    "turned.reshape(X.shape)",
+    "turned.swapaxes(-1, -2).reshape(X.shape)",
+    says="You turn the right pairs and then put all first columns before all second ones; each pair goes back to its "
+    "own two columns.",
+)
+edited(
+    "rotary",
+    "rotary_multiplied_base",
+    "positions[:, None] / 10000",
+    "positions[:, None] * 10000",
+    says="Your later pairs turn faster and faster; the position is divided by the power of 10000.",
+)
+
+
+@wrong(
+    "rotary",
+    says="You pair the first half of the columns with the second half, as some libraries do; here neighbours form "
+    "a pair: columns 2i and 2i + 1.",
+)
+def rotary_by_halves(X, positions):
+    d = X.shape[-1]
+    angles = positions[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    x, y = X[..., : d // 2], X[..., d // 2 :]
+    return np.concatenate([x * np.cos(angles) - y * np.sin(angles), x * np.sin(angles) + y * np.cos(angles)], axis=-1)
+
+
+@wrong("rotary", says="You add sinusoids to X; rotary encoding adds nothing, it turns each pair of columns.")
+def rotary_added(X, positions):
+    d = X.shape[-1]
+    angles = positions[:, None] / 10000 ** (2 * (np.arange(d) // 2) / d)
+    return X + np.where(np.arange(d) % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@wrong(
+    "rotary",
+    says="You overwrite X while you compute: the second column is made from the first one's new value, and the input "
+    "is changed. Work on a copy, and keep the old values.",
+)
+def rotary_in_place(X, positions):
+    d = X.shape[-1]
+    angles = positions[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    X[..., 0::2] = X[..., 0::2] * np.cos(angles) - X[..., 1::2] * np.sin(angles)
+    X[..., 1::2] = X[..., 0::2] * np.sin(angles) + X[..., 1::2] * np.cos(angles)
+    return X
+
+
+@wrong(
+    "rotary",
+    says="Each column turns by an angle of its own in your function; the two columns of a pair share one angle.",
+)
+def rotary_angle_for_each_column(X, positions):
+    d = X.shape[-1]
+    angles = positions[:, None] / 10000 ** (np.arange(d) / d)
+    turned = np.empty(X.shape)
+    x, y = X[..., 0::2], X[..., 1::2]
+    turned[..., 0::2] = x * np.cos(angles[:, 0::2]) - y * np.sin(angles[:, 0::2])
+    turned[..., 1::2] = x * np.sin(angles[:, 1::2]) + y * np.cos(angles[:, 1::2])
+    return turned
+
+
+@wrong(
+    "rotary",
+    says="Your function takes exactly two axes; any number of batch axes may stand in front. Count axes from the end.",
+)
+def rotary_without_batches(X, positions):
+    T, d = X.shape
+    angles = positions[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    x, y = X[:, 0::2], X[:, 1::2]
+    turned = np.zeros((T, d))
+    turned[:, 0::2] = x * np.cos(angles) - y * np.sin(angles)
+    turned[:, 1::2] = x * np.sin(angles) + y * np.cos(angles)
+    return turned
+
+
+@right("rotary")
+def rotary_by_complex_numbers(X, positions):
+    d = X.shape[-1]
+    pairs = np.asarray(X[..., 0::2] + 1j * X[..., 1::2], dtype=complex)
+    turned = pairs * np.exp(1j * np.outer(positions, 10000.0 ** (-np.arange(d // 2) * 2 / d)))
+    result = np.zeros_like(X)
+    result[..., 0::2], result[..., 1::2] = turned.real, turned.imag
+    return result
+
+
+@right("rotary")
+def rotary_with_a_swapped_copy(X, positions):
+    d = X.shape[-1]
+    angles = np.repeat(np.asarray(positions, dtype=float)[:, None] / 10000 ** (np.arange(0, d, 2) / d), 2, axis=1)
+    swapped = np.stack([-X[..., 1::2], X[..., 0::2]], axis=-1).reshape(X.shape)
+    return X * np.cos(angles) + swapped * np.sin(angles)
+
+
+@right("rotary")
+def rotary_by_matrices(X, positions):
+    d = X.shape[-1]
+    result = np.array(X, dtype=np.float64)
+    for t, position in enumerate(positions):
+        turn = np.eye(d)
+        for i in range(0, d, 2):
+            a = float(position) / 10000 ** (i / d)
+            turn[i : i + 2, i : i + 2] = [[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]]
+        result[..., t, :] = result[..., t, :] @ turn.T
+    return result
+
+
+@right("rotary")
+def rotary_in_torch(X, positions):
+    import torch
+
+    X, positions = (torch.tensor(np.ascontiguousarray(a), dtype=torch.float64) for a in (X, positions))
+    d = X.shape[-1]
+    angles = positions[:, None] * torch.exp(-torch.arange(0, d, 2, dtype=torch.float64) / d * np.log(10000))
+    x, y = X.reshape(*X.shape[:-1], d // 2, 2).unbind(-1)
+    return torch.stack([x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()], -1).flatten(-2)
