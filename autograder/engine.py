@@ -29,7 +29,7 @@ from autograder.store import Store
 
 JUDGING = (
     *("cellcode", "channel", "checks", "handles", "judge", "misconceptions", "notebooks"),
-    *("rebuild", "results", "sandbox", "source", "student", "warm"),
+    *("rebuild", "results", "sandbox", "seccomp", "source", "student", "warm"),
 )
 
 

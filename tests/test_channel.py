@@ -390,9 +390,9 @@ def test_drops_of_one_byte_keep_to_the_deadline() -> None:
                 return
             time.sleep(0.01)
 
+    theirs.sendall(FRAME.pack(1000, 0))
     thread = threading.Thread(target=drip)
     thread.start()
-    theirs.sendall(FRAME.pack(1000, 0))
     start = time.monotonic()
     with pytest.raises(TimeoutError):
         channel.receive(soon(0.3))
