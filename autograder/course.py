@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -150,8 +149,3 @@ class Course:
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]
-
-
-def safe_name(student: str) -> bool:
-    """Whether an id can be a file name of its own."""
-    return bool(student) and not re.search(r"[/\\\0]", student) and student not in (".", "..")

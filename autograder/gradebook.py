@@ -53,11 +53,11 @@ from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 from traitlets.utils.importstring import import_item
 
-from autograder.course import Course, CourseError, SetFiles, safe_name
+from autograder.course import Course, CourseError, SetFiles
 from autograder.feedback import Manual
 from autograder.notebooks import Unreadable, read_bytes, shown
 from autograder.results import GRADED, Exercise, Result
-from autograder.store import write_atomically
+from autograder.store import safe_name, write_atomically
 
 AT_ONCE = 200
 """Submissions in one transaction."""

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-import os
 import re
-import secrets
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,8 @@ from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
+
+from autograder import store
 
 REASON_CHARACTERS = 2_000
 """Longest reason, note or event that is shown in full."""
@@ -334,29 +334,13 @@ class UnsafeName(ValueError):
 
 
 def safe_name(name: str, what: str = "name") -> str:
-    """`name` if it can be one component of a path on every system; raises UnsafeName otherwise."""
-    if (
-        not name
-        or name != name.strip()
-        or name.startswith(".")
-        or name.endswith(".")
-        or any(c in '/\\:*?"<>|' for c in name)
-        or _UNPRINTABLE.search(name)
-        or any(c in name for c in "\t\n\r")
-        or len(name.encode("utf-8", "replace")) > 200
-    ):
+    """`name` if it can be one component of a path; raises UnsafeName otherwise."""
+    if not store.safe_name(name):
         raise UnsafeName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
     return name
 
 
 def write_page(path: Path, text: str) -> Path:
-    """Write a page whole or not at all: readers never see half of it. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{secrets.token_hex(8)}.part")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(temporary, path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    """Write a page whole or not at all. Raises OSError."""
+    store.write_atomically(path, text.encode("utf-8"))
     return path

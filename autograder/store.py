@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.results import Result
+
+# separators, control characters, half characters, and marks that turn the direction of writing
+UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+def safe_name(name: str) -> bool:
+    """Whether a student's or a set's name can be one component of a path and is what it looks like."""
+    return (
+        bool(name)
+        and not name.startswith(".")
+        and not UNSAFE.search(name)
+        and len(name.encode("utf-8", "replace")) <= 200
+    )
 
 
 def write_atomically(path: Path, data: bytes) -> None:
