@@ -27,7 +27,7 @@ from sample_results import (
     with_misconception,
 )
 
-from autograder import feedback, pages
+from autograder import feedback, pages, store
 from autograder.feedback import Manual
 from autograder.results import VERDICTS, Check, Exercise, Misconception
 
@@ -594,7 +594,7 @@ def test_a_page_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages.os, "replace", full)
+    monkeypatch.setattr(store.os, "replace", full)
     written = feedback.write_all([a_result("a", notes=["second"])], tmp_path)
     assert written.paths == [] and "No space left" in written.problems[0] and "a (" in written.problems[0]
     assert "first" in path.read_text() and [p.name for p in path.parent.iterdir()] == [path.name]
