@@ -582,7 +582,9 @@ def test_unsafe_names_are_refused_and_the_class_goes_on(name, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["feedback"] and [p.name for p in folder.iterdir()] == ["ok"]
 
 
-@pytest.mark.parametrize("name", ["anna maria", "José", "O'Brien", 'Ann "Z" Lee', "李", "=1+1", "a (1)", "x.y@z.org", "-rf"])
+@pytest.mark.parametrize(
+    "name", ["anna maria", "José", "O'Brien", 'Ann "Z" Lee', "李", "=1+1", "a (1)", "x.y@z.org", "-rf"]
+)
 def test_ordinary_names_with_oddities_are_fine(name, tmp_path):
     assert feedback.write_all([a_result(name)], tmp_path).problems == []
 
