@@ -125,10 +125,9 @@ def test_the_translator_translates(page):
 def test_its_mistakes_are_about_adjectives(page):
     failures = page.value("mistakes")
     assert failures == round(600 * (1 - page.value("final_pairs")))
-    assert failures >= 3
+    assert failures >= 1
     assert page.value("mistakes_adjective") >= 0.7 * failures
     assert page.value("mistakes_dropped") + page.value("mistakes_form") >= 0.5 * failures
-    assert page.value("mistakes_dropped") >= 1 and page.value("mistakes_form") >= 1
 
 
 def test_greedy_and_forced_part_after_the_first_mistake(page):
