@@ -1,0 +1,533 @@
+# ruff: noqa: F821
+"""Right variants and misconceptions of ps8-linear-attention.
+
+Names such as `np`, `math` and `feature_map` are those of the notebook. Feature maps are recognised by the products of
+their features. Each misconception carries the sentence that its author reads in the feedback.
+"""
+
+from autograder.misconceptions import edited, right, survivor, wrong
+
+# ---------------------------------------------------------------------------------- exercise 1: feature_map
+
+edited(
+    "feature_map",
+    "features_without_factors",
+    " / math.sqrt(weight)",
+    "",
+    says="Your products of several entries carry no factor; (q . k)^n is divided by n!, and both rows bring a root.",
+)
+edited(
+    "feature_map",
+    "features_with_the_whole_factor",
+    "math.sqrt(weight)",
+    "weight",
+    says="The factor enters twice, once from each of the two rows, so each row should carry its square root.",
+)
+edited(
+    "feature_map",
+    "features_without_constant",
+    "range(order + 1)",
+    "range(1, order + 1)",
+    says="The feature 1, which gives the first term of the series, is missing.",
+)
+edited(
+    "feature_map",
+    "features_without_linear_terms",
+    "for degree in range(order + 1):",
+    "for degree in [0, *range(2, order + 1)]:",
+    says="The entries of x themselves are missing; they give the term q . k.",
+)
+edited(
+    "feature_map",
+    "features_one_order_short",
+    "range(order + 1)",
+    "range(order)",
+    says="Your highest power is missing: with order 2 the squares belong to it.",
+)
+edited(
+    "feature_map",
+    "features_one_order_too_many",
+    "range(order + 1)",
+    "range(order + 2)",
+    says="Your series has one term more than asked for: the last power is the order.",
+)
+edited(
+    "feature_map",
+    "features_always_of_order_two",
+    "range(order + 1)",
+    "range(3)",
+    says="Your features are those of order 2, whatever the order is.",
+)
+edited(
+    "feature_map",
+    "features_root_of_factorial_of_degree",
+    "math.sqrt(weight)",
+    "math.sqrt(math.factorial(degree))",
+    says="Each mixed product such as x1 x2 stands there once with the factor of a single one; it occurs several times "
+    "in (q . k)^n, as x1 x2 and x2 x1, which has to be made up for.",
+)
+edited(
+    "feature_map",
+    "features_scaled_by_width",
+    "np.prod(X[..., list(factors)], axis=-1)",
+    "np.prod((X / X.shape[-1] ** 0.25)[..., list(factors)], axis=-1)",
+    says="You divide the products by the root of D; nothing is scaled in this set.",
+)
+
+
+@wrong(
+    "feature_map",
+    says="You take powers of the single entries; those of different entries, such as x1 x2, belong to it, too.",
+)
+def features_of_single_entries(X, order=2):
+    parts = [np.ones((*X.shape[:-1], 1))]
+    for n in range(1, order + 1):
+        parts.append(X**n / math.sqrt(math.factorial(n)))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="Your products give (1 + q . k) to the power of the order; the series has other factors: 1 / n!.",
+)
+def features_of_a_binomial(X, order=2):
+    grown = np.concatenate([np.ones((*X.shape[:-1], 1)), X], axis=-1)
+    result = grown
+    for _ in range(order - 1):
+        result = (result[..., :, None] * grown[..., None, :]).reshape(*X.shape[:-1], -1)
+    return result
+
+
+@wrong(
+    "feature_map",
+    says="You keep the highest power only; the series is the sum of all powers from 0 on.",
+)
+def features_of_highest_power(X, order=2):
+    result = X
+    for _ in range(order - 1):
+        result = (result[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
+    return result / math.sqrt(math.factorial(order))
+
+
+@wrong(
+    "feature_map",
+    says="Your function takes exactly two axes; any number of batch axes may stand in front. Count axes from the end.",
+)
+def features_without_batches(X, order=2):
+    L, _ = X.shape
+    parts, power = [np.ones((L, 1))], np.ones((L, 1))
+    for n in range(1, order + 1):
+        power = np.einsum("la,lb->lab", power, X).reshape(L, -1)
+        parts.append(power / math.sqrt(math.factorial(n)))
+    return np.concatenate(parts, axis=1)
+
+
+@right("feature_map")
+def features_of_all_tensors(X, order=2):
+    parts, power = [np.ones((*X.shape[:-1], 1), dtype=X.dtype)], np.ones((*X.shape[:-1], 1), dtype=X.dtype)
+    for n in range(1, order + 1):
+        power = (power[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1) / np.sqrt(n)
+        parts.append(power)
+    return np.concatenate(parts, axis=-1)
+
+
+@right("feature_map")
+def features_with_signs_and_idle_columns(X, order=2):
+    from itertools import product
+    from math import factorial
+
+    columns = [np.zeros(X.shape[:-1])]
+    for powers in product(range(order + 1), repeat=X.shape[-1]):
+        if sum(powers) <= order:
+            value = np.full(X.shape[:-1], -1.0)
+            for i, a in enumerate(powers):
+                value = value * X[..., i] ** a / factorial(a) ** 0.5
+            columns.append(value)
+    return np.stack(columns[::-1], axis=-1)
+
+
+@right("feature_map")
+def features_turned(X, order=2):
+    def features(rows, n):
+        if n == 0:
+            return np.ones((*rows.shape[:-1], 1))
+        power = rows
+        for _ in range(n - 1):
+            power = np.einsum("...a,...b->...ab", power, rows).reshape(*rows.shape[:-1], -1)
+        return np.concatenate([features(rows, n - 1), power / math.sqrt(math.factorial(n))], axis=-1)
+
+    plain = features(np.asarray(X, dtype=np.float64), order)
+    turn = np.linalg.qr(np.random.default_rng(2).normal(size=(plain.shape[-1],) * 2))[0]
+    return plain @ turn
+
+
+# ---------------------------------------------------------------------------- exercise 2: feature_dimension
+
+edited(
+    "feature_dimension",
+    "dimension_of_highest_power",
+    "math.comb(D + order, order)",
+    "math.comb(D + order - 1, order)",
+    says="You count the products of exactly `order` entries; shorter ones and the 1 belong to it, too.",
+)
+edited(
+    "feature_dimension",
+    "dimension_without_constant",
+    "math.comb(D + order, order)",
+    "math.comb(D + order, order) - 1",
+    says="The constant feature 1 is missing in your count.",
+)
+edited(
+    "feature_dimension",
+    "dimension_with_repetitions",
+    "math.comb(D + order, order)",
+    "sum(D**n for n in range(order + 1))",
+    says="You count x1 x2 and x2 x1 as two; once is enough.",
+)
+edited(
+    "feature_dimension",
+    "dimension_without_squares",
+    "math.comb(D + order, order)",
+    "sum(math.comb(D, n) for n in range(order + 1))",
+    says="You count products of different entries only; an entry may occur several times, as in x1 x1.",
+)
+edited(
+    "feature_dimension",
+    "dimension_single_powers",
+    "math.comb(D + order, order)",
+    "1 + D * order",
+    says="You count the powers of single entries; products of different entries, such as x1 x2, are missing.",
+)
+edited(
+    "feature_dimension",
+    "dimension_of_order_two",
+    "math.comb(D + order, order)",
+    "1 + D + D * (D + 1) // 2",
+    says="Your formula holds for order 2 only.",
+)
+edited(
+    "feature_dimension",
+    "dimension_highest_with_repetitions",
+    "math.comb(D + order, order)",
+    "D**order",
+    says="You count ordered products of exactly `order` entries; each counts once, and shorter ones belong to it.",
+)
+
+
+@right("feature_dimension")
+def dimension_by_degrees(D, order):
+    return sum(math.comb(n + D - 1, n) for n in range(order + 1))
+
+
+@right("feature_dimension")
+def dimension_by_recursion(D, order):
+    if D == 0 or order == 0:
+        return 1
+    row = [1.0] * (order + 1)
+    for _ in range(D):
+        for n in range(1, order + 1):
+            row[n] += row[n - 1]
+    return row[order]
+
+
+# ----------------------------------------------------------------------------- exercise 3: linear_attention
+
+edited(
+    "linear_attention",
+    "attention_not_normalised",
+    "(phi_q @ summary) / (phi_q @ total)",
+    "phi_q @ summary",
+    says="Your weights do not sum to 1: the output is divided by the sum of the query's weights over all keys.",
+)
+edited(
+    "linear_attention",
+    "attention_divided_by_length",
+    "(phi_q @ summary) / (phi_q @ total)",
+    "(phi_q @ summary) / Q.shape[-2]",
+    says="You divide by the number of keys; each query has a sum of weights of its own.",
+)
+edited(
+    "linear_attention",
+    "attention_queries_and_keys_swapped",
+    "feature_map(Q, order), feature_map(K, order)",
+    "feature_map(K, order), feature_map(Q, order)",
+    says="Queries and keys have changed places: the summary is made of keys and values.",
+)
+edited(
+    "linear_attention",
+    "attention_normalised_over_queries",
+    "phi_k.sum(axis=-2)",
+    "phi_q.sum(axis=-2)",
+    says="Below the fraction you sum the features of the queries; the sum runs over the keys.",
+)
+edited(
+    "linear_attention",
+    "attention_order_ignored",
+    "feature_map(Q, order), feature_map(K, order)",
+    "feature_map(Q), feature_map(K)",
+    says="Your result does not depend on the order; hand it on to the feature map.",
+)
+edited(
+    "linear_attention",
+    "attention_scaled",
+    "feature_map(Q, order)",
+    "feature_map(Q / np.sqrt(Q.shape[-1]), order)",
+    says="You divide the scores by the root of D; nothing is scaled in this set.",
+)
+edited(
+    "linear_attention",
+    "attention_values_are_keys",
+    "np.swapaxes(phi_k, -1, -2) @ V",
+    "np.swapaxes(phi_k, -1, -2) @ K",
+    says="You average the keys; what is averaged are the values.",
+)
+edited(
+    "linear_attention",
+    "attention_with_the_table",
+    "    return (phi_q @ summary) / (phi_q @ total)",
+    "    weights = phi_q @ np.swapaxes(phi_k, -1, -2)\n    return (weights @ V) / weights.sum(axis=-1, keepdims=True)",
+    says="Your result is right, but on the way there stands the L x L table of weights that linear attention is made "
+    "to avoid: multiply key features and values first.",
+)
+edited(
+    "linear_attention",
+    "attention_causal",
+    "    return (phi_q @ summary) / (phi_q @ total)",
+    "    sums = np.cumsum(phi_k[..., None] * V[..., None, :], axis=-3)\n"
+    "    return np.einsum('...m,...md->...d', phi_q, sums) / np.sum(\n"
+    "        phi_q * np.cumsum(phi_k, axis=-2), axis=-1, keepdims=True\n"
+    "    )",
+    says="Each query sees the keys up to its own place only; there is no mask in this set.",
+)
+
+
+@wrong(
+    "linear_attention",
+    says="You compute softmax attention itself; asked is its approximation by the first terms of the series.",
+)
+def attention_by_softmax(Q, K, V, order=2):
+    scores = Q @ np.swapaxes(K, -1, -2)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return powers @ V / powers.sum(axis=-1, keepdims=True)
+
+
+@wrong(
+    "linear_attention",
+    says="Your function takes exactly two axes; `.T` reverses all of them. Count axes from the end.",
+)
+def attention_without_batches(Q, K, V, order=2):
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)
+    return phi_q @ (phi_k.T @ V) / (phi_q @ phi_k.sum(axis=0))[:, None]
+
+
+@wrong(
+    "linear_attention",
+    says="Your result is right, but you compute the L x L table of scores first; with features none is needed.",
+)
+def attention_by_the_series(Q, K, V, order=2):
+    t = Q @ np.swapaxes(K, -1, -2)
+    weights, term = np.ones_like(t), np.ones_like(t)
+    for n in range(1, order + 1):
+        term = term * t / n
+        weights = weights + term
+    return weights @ V / weights.sum(axis=-1, keepdims=True)
+
+
+@right("linear_attention")
+def attention_with_a_column_of_ones(Q, K, V, order=2):
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)
+    grown = np.concatenate([V, np.ones((*V.shape[:-1], 1), dtype=V.dtype)], axis=-1)
+    result = phi_q @ np.einsum("...lm,...ld->...md", phi_k, grown)
+    return result[..., :-1] / result[..., -1:]
+
+
+@right("linear_attention")
+def attention_by_moments(Q, K, V, order=2):
+    D = Q.shape[-1]
+    Q, K, V = (np.asarray(array, dtype=np.float64) for array in (Q, K, V))
+    above = np.zeros(V.shape)
+    below = np.zeros(V.shape[:-1])
+    q_power, k_power = np.ones((*Q.shape[:-1], 1)), np.ones((*K.shape[:-1], 1))
+    for n in range(order + 1):
+        if n:
+            q_power = (q_power[..., :, None] * Q[..., None, :]).reshape(*Q.shape[:-1], D**n)
+            k_power = (k_power[..., :, None] * K[..., None, :]).reshape(*K.shape[:-1], D**n)
+        above = above + q_power @ (np.swapaxes(k_power, -1, -2) @ V) / math.factorial(n)
+        below = below + np.einsum("...lm,...m->...l", q_power, k_power.sum(axis=-2)) / math.factorial(n)
+    return above / below[..., None]
+
+
+@right("linear_attention")
+def attention_token_by_token(Q, K, V, order=2):
+    phi_q, phi_k = np.asarray(feature_map(Q, order)), np.asarray(feature_map(K, order))
+    summary = np.zeros((*phi_k.shape[:-2], phi_k.shape[-1], V.shape[-1]))
+    total = np.zeros((*phi_k.shape[:-2], phi_k.shape[-1]))
+    for j in range(K.shape[-2]):
+        summary += phi_k[..., j, :, None] * V[..., j, None, :]
+        total += phi_k[..., j, :]
+    output = np.empty(V.shape)
+    for i in range(Q.shape[-2]):
+        above = np.einsum("...m,...md->...d", phi_q[..., i, :], summary)
+        output[..., i, :] = above / np.sum(phi_q[..., i, :] * total, axis=-1)[..., None]
+    return output
+
+
+@right("linear_attention")
+def attention_normalised_last(Q, K, V, order=2):
+    phi_q = np.array(feature_map(Q, order))
+    phi_k = np.array(feature_map(K, order))
+    phi_q /= phi_q @ phi_k.sum(-2, keepdims=True).swapaxes(-1, -2)
+    return np.matmul(phi_q, np.matmul(phi_k.swapaxes(-1, -2), V))
+
+
+# ------------------------------------------------------------------------------ exercise 4: multiplications
+
+edited(
+    "multiplications",
+    "count_without_normaliser",
+    "2 * L * M * D + L * M",
+    "2 * L * M * D",
+    says="The product of the query features with the sum of the key features is missing in your count.",
+)
+edited(
+    "multiplications",
+    "count_one_product",
+    "2 * L * M * D + L * M",
+    "L * M * D + L * M",
+    says="You count one of the two matrix products.",
+)
+edited(
+    "multiplications",
+    "count_quadratic",
+    "2 * L * M * D + L * M",
+    "2 * L * L * D",
+    says="You count softmax attention; linear attention has no L x L table.",
+)
+edited(
+    "multiplications",
+    "count_quadratic_in_features",
+    "2 * L * M * D + L * M",
+    "2 * L * L * M + L * M",
+    says="Your count is that of multiplying the features with each other first; key features and values come first.",
+)
+edited(
+    "multiplications",
+    "count_with_divisions",
+    "2 * L * M * D + L * M",
+    "2 * L * M * D + L * M + L * D",
+    says="You count the divisions as well; only multiplications are asked for.",
+)
+edited(
+    "multiplications",
+    "count_with_repeated_features",
+    "feature_dimension(D, order)",
+    "sum(D**n for n in range(order + 1))",
+    says="Your number of features counts x1 x2 and x2 x1 as two; take the smallest number, from exercise 2.",
+)
+edited(
+    "multiplications",
+    "count_of_order_two",
+    "feature_dimension(D, order)",
+    "feature_dimension(D, 2)",
+    says="Your count is that of order 2, whatever the order is.",
+)
+edited(
+    "multiplications",
+    "count_sum_for_one_query",
+    "2 * L * M * D + L * M",
+    "2 * L * M * D + M",
+    says="The product with the sum of the key features is taken once for each query, not once in all.",
+)
+
+
+@right("multiplications")
+def count_step_by_step(L, D, order):
+    M = math.factorial(D + order) // (math.factorial(D) * math.factorial(order))
+    summary = M * D * L
+    averages = L * D * M
+    return summary + averages + sum(M for _ in range(L))
+
+
+survivor(
+    "multiplications",
+    "feature_dimension(D, order)",
+    "feature_dimension(order, D)",
+    "(D + order)! / (D! order!) is the same when the two change places",
+)
+
+# ------------------------------------------------------------------------------- exercises 5 and 6: choices
+
+
+@wrong(
+    "answer_cheaper_from",
+    says="At your lengths linear attention is not cheaper yet: look for the first whole number above the solution of "
+    "the equation.",
+)
+def cheaper_one_too_small(student_id):
+    return [47, 2161, 525]
+
+
+@wrong(
+    "answer_cheaper_from",
+    says="You compare L with M alone; the sum below the fraction costs L times M more.",
+)
+def cheaper_without_normaliser(student_id):
+    return [46, 2146, 496]
+
+
+@wrong(
+    "answer_cheaper_from",
+    says="You used the number of features with repetitions; the counts are for the smallest number, from exercise 2.",
+)
+def cheaper_with_repeated_features(student_id):
+    return [78, 4194, 4974]
+
+
+@wrong("answer_cheaper_from", says="You give the number of features; it takes a few tokens more.")
+def cheaper_from_M(student_id):
+    return [45, 2145, 495]
+
+
+@right("answer_cheaper_from")
+def cheaper_by_search(student_id):
+    def first(D, order):
+        L = 1
+        while multiplications(L, D, order) >= 2 * L * L * D:
+            L += 1
+        return L
+
+    return np.array([first(8, 2), first(64, 2), first(8, 4)])
+
+
+@wrong(
+    "answer_orders",
+    says="You name the even orders. Compute 1 + t + t^2 / 2 for some negative t: it stays above 0.",
+)
+def orders_even(student_id):
+    return [2, 4, 6]
+
+
+@wrong(
+    "answer_orders",
+    says="Order 1 is among them, but not alone: look at the sign of the highest power far out on the negative side.",
+)
+def orders_one_only(student_id):
+    return [1]
+
+
+@wrong(
+    "answer_orders",
+    says="You name all orders; with an even highest power the sum of the first terms stays positive for every t.",
+)
+def orders_all(student_id):
+    return [1, 2, 3, 4, 5, 6]
+
+
+@wrong("answer_orders", says="Order 1 is missing: 1 + t is negative for every t below -1.")
+def orders_from_three(student_id):
+    return [3, 5]
+
+
+@right("answer_orders")
+def orders_as_a_set(student_id):
+    return {5.0, 1.0, 3.0}
