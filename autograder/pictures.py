@@ -14,16 +14,17 @@ def attention_beside(weights: np.ndarray, wanted: np.ndarray, tokens: Sequence[s
     """The student's attention pattern beside the wanted one, with one colour scale from 0 to 1.
 
     weights: (T, T), row = query. wanted: Boolean (T, T), True at the keys that should share the attention of a query;
-    outlined in both maps, and in the right one sharing it evenly. tokens: T labels.
+    outlined in both maps, and in the right one sharing it evenly. tokens: T labels, which are numbered from 1.
     """
     size = len(tokens)
+    labels = [f"{place} {token}" for place, token in enumerate(tokens, 1)]
     side = min(4.2, 1.6 + 0.42 * size)
     figure = Figure(figsize=(2 * side + 0.9, side + 0.5), layout="constrained")
     mine, theirs = figure.subplots(1, 2)
     for axes, name in ((mine, "your head"), (theirs, "wanted")):
         axes.set_title(name)
-        axes.set_xticks(range(size), tokens)
-        axes.set_yticks(range(size), tokens)
+        axes.set_xticks(range(size), labels, rotation=45 if size > 6 else 0)
+        axes.set_yticks(range(size), labels)
         axes.set_xlabel("key")
     mine.set_ylabel("query")
     image = mine.imshow(weights, vmin=0, vmax=1, cmap="viridis_r")
