@@ -150,6 +150,13 @@ def softmax_by_logarithms(z, axis=-1):
 
 
 @right("softmax")
+def softmax_by_the_log_of_the_sum(z, axis=-1):
+    highest = z.max(axis=axis, keepdims=True)
+    log_of_the_sum = highest + np.log(np.exp(z - highest).sum(axis=axis, keepdims=True))
+    return np.exp(z - log_of_the_sum)
+
+
+@right("softmax")
 def softmax_by_torch(z, axis=-1):
     import torch
 
