@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.cellcode import used_names
+from autograder.cellcode import bound_names, used_names
 from autograder.handles import Entry, Handle
 
 RTOL = 1e-3
@@ -199,7 +199,7 @@ def _with_data_of(variant: Variant, names: dict[str, Any]) -> Any:
         return function
     data = {
         n: names[n]
-        for n in used_names(variant.source)
+        for n in used_names(variant.source) - bound_names(variant.source)
         if n in names and not callable(names[n]) and names[n] is not function.__globals__.get(n)
     }
     if not data:
