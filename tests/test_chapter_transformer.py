@@ -43,7 +43,7 @@ def test_topic_has_its_place(page, label):
     assert page.article.find(id=label)
 
 
-@pytest.mark.parametrize("label", ["tf-mask-trap", "tf-shift-trap"])
+@pytest.mark.parametrize("label", ["tf-mask-trap", "tf-shift-trap", "tf-defaults-trap", "tf-curves-trap"])
 def test_trap_has_its_label(page, label):
     assert f"({label})=" in page.source
     assert page.article.find(id=label)
@@ -149,6 +149,7 @@ def test_cross_attention_shows_the_changed_order(page):
     assert page.value("map_chat") > 0.3
     assert page.value("map_noir") > 0.3
     assert 0 < page.value("map_end") <= 1
+    assert 0 <= page.value("map_de_a") <= 1 and 0 <= page.value("map_de_not") <= 1
 
 
 def test_overfitting_is_visible(page):
