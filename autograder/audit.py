@@ -319,10 +319,12 @@ class Bench:
         """For each variant: its complaint and the names recognised in it, as in a submission but without sandbox."""
         expected = self.source.reference_outcome(test, SEED, STUDENT)
         known = self.source.catalogue.wrong_of(test.names)
-        runs = [(v, self.source.variant_outcome(test, v, SEED, STUDENT).transcript) for v in known]
+        asked = [*known, *(v for v in variants if v.is_right)]
+        outcomes = {(v.exercise, v.name): o for v, o in self.source.variant_outcomes(test, asked, SEED, STUDENT)}
+        runs = [(v, outcomes[v.exercise, v.name].transcript) for v in known]
         found = []
         for variant in variants:
-            outcome = self.source.variant_outcome(test, variant, SEED, STUDENT)
+            outcome = outcomes[variant.exercise, variant.name]
             named = [v.name for v in recognise(outcome.transcript, expected.transcript, runs)]
             found.append([_complaint(outcome), named])
         return found

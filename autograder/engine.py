@@ -218,6 +218,7 @@ def grade_set(
                 yield from run.submit(prepared)
         while run.pending:
             yield from run.wait()
+        store.end_run(name)
     finally:
         run.close()
 

@@ -17,6 +17,7 @@ import resource
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -33,6 +34,7 @@ from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused
 from autograder.source import BadSource, Source, TestCell
 from autograder.warm import data_size
 
+MOST_KEPT_OUTCOMES = 2000
 EXAMPLES = "the examples in the notebook"
 MOST_CLEAN_BYTES = 4_000_000
 LONGEST_ID = 200
@@ -159,14 +161,18 @@ class Judged(Source):
     def _needs_id(self) -> dict[str, bool]:
         return {g: "student_id" in t.names for g, t in self.tests.items()}
 
-    def _cached(self, key: tuple, test: TestCell, namespace: dict[str, Any], seed: int) -> Outcome:
-        if key not in self._runs:
-            if len(self._runs) > 2000:
-                self._runs.clear()
-            client = Client(LocalTransport(namespace), call_seconds=600.0)
+    def _run(self, key: tuple | None, test: TestCell, seed: int, namespace: Callable[[], dict[str, Any]]) -> Outcome:
+        """The outcome on a namespace; kept under `key`, which is None for what only one student will ask for."""
+        outcome = self._runs.get(key)
+        if outcome is None:
+            client = Client(LocalTransport(namespace()), call_seconds=600.0)
             client.sources = {n: self.solution_text(n) for n in test.solution_names}
-            self._runs[key] = run_test_cell(test, client, self, seed)
-        return self._runs[key]
+            outcome = run_test_cell(test, client, self, seed)
+            if key is not None:
+                if len(self._runs) > MOST_KEPT_OUTCOMES:
+                    self._runs.clear()
+                self._runs[key] = outcome
+        return outcome
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:
         """The reference's names, with data for this student where the test is personal."""
@@ -189,25 +195,29 @@ class Judged(Source):
         return namespace
 
     def reference_outcome(self, test: TestCell, seed: int, student_id: str) -> Outcome:
-        who = student_id if self._needs_id[test.grade_id] else ""
-        key = ("reference", test.grade_id, seed, who)
-        outcome = self._runs.get(key)
-        if outcome is None:
-            outcome = self._cached(key, test, self.namespace_for(test, student_id), seed)
+        """What the test cell says about the reference's answers. Raises BadSource when they are not all right."""
+        key = None if self._needs_id[test.grade_id] else (test.grade_id, seed)
+        outcome = self._run(key, test, seed, lambda: self.namespace_for(test, student_id))
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
             raise BadSource(f"{self.name}: the reference solution fails its own test cell '{test.grade_id}' ({said})")
         return outcome
 
-    def variant_outcome(self, test: TestCell, variant: Any, seed: int, student_id: str) -> Outcome:
-        who = student_id if self._needs_id[test.grade_id] else ""
-        namespace = self.namespace_for(test, student_id)
-        key = ("variant", test.grade_id, variant.name, seed, who)
-        if key in self._runs:
-            return self._runs[key]
-        namespace[variant.exercise] = value_for(variant, namespace, student_id)
-        return self._cached(key, test, namespace, seed)
+    def variant_outcomes(
+        self, test: TestCell, variants: list[Variant], seed: int, student_id: str
+    ) -> Iterator[tuple[Variant, Outcome]]:
+        """What the test cell says about each variant, on the same inputs."""
+        names = self.namespace_for(test, student_id)
+        for variant in variants:
+            key = None if self._needs_id[test.grade_id] else (test.grade_id, seed, variant.exercise, variant.name)
+            outcome = self._run(
+                key,
+                test,
+                seed,
+                lambda variant=variant: {**names, variant.exercise: value_for(variant, names, student_id)},
+            )
+            yield variant, outcome
 
 
 # ------------------------------------------------------------------------------------------- submission
@@ -408,7 +418,8 @@ class Judge:
         self, test: TestCell, expected: Outcome, outcome: Outcome, student_id: str
     ) -> list[Misconception]:
         variants = self.source.catalogue.wrong_of(test.names)
-        runs = [(v, self.source.variant_outcome(test, v, self.job.seed, student_id).transcript) for v in variants]
+        outcomes = self.source.variant_outcomes(test, variants, self.job.seed, student_id)
+        runs = [(variant, of_variant.transcript) for variant, of_variant in outcomes]
         try:
             found = recognise(outcome.transcript, expected.transcript, runs)
         except Exception as error:  # answers of a kind that nobody foresaw: they explain nothing, and cost no verdict

@@ -75,7 +75,7 @@ class Store:
         return sorted(p.name for p in self.folder.iterdir() if p.is_dir()) if self.folder.is_dir() else []
 
     def seed(self, assignment: str, version: str, fresh: bool = False) -> int:
-        """The recorded seed of the hidden checks' inputs: drawn once for each version of a set, or anew."""
+        """The recorded seed of the hidden checks' inputs: drawn once for a run, which may be interrupted, or anew."""
         path = self.folder / assignment / ".seed"
         try:
             recorded = json.loads(path.read_text())
@@ -85,3 +85,7 @@ class Store:
             recorded = {"version": version, "seed": secrets.randbelow(2**32)}
             write_atomically(path, json.dumps(recorded).encode())
         return int(recorded["seed"])
+
+    def end_run(self, assignment: str) -> None:
+        """The run is complete: the next one draws a seed of its own, so that nobody resubmits to known inputs."""
+        (self.folder / assignment / ".seed").unlink(missing_ok=True)

@@ -291,9 +291,7 @@ def leaves(notebook: nbformat.NotebookNode) -> None:
 def hungry(notebook: nbformat.NotebookNode) -> None:
     answer(notebook, RIGHT)
     target = cell(notebook, "cross-attention")
-    target.source = target.source.replace(
-        "return scaled", "memory = np.ones((100, 10**8))\n    return scaled"
-    )
+    target.source = target.source.replace("return scaled", "memory = np.ones((100, 10**8))\n    return scaled")
 
 
 def skips_tests(notebook: nbformat.NotebookNode) -> None:

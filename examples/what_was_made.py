@@ -14,11 +14,19 @@ def counted(folder: Path, pattern: str) -> int:
 
 def main() -> None:
     feedback = HERE / "feedback"
-    shown = feedback / "student-06" / "ps2-self-attention"
+    notebooks, pages = counted(ROOT / "assignments", "*/*.ipynb"), counted(feedback, "*/*/*.html")
     lines = [
         ("the book", ROOT / "_build" / "html" / "index.html", "make serve, then http://localhost:8000"),
-        ("the released sets", ROOT / "assignments", f"{counted(ROOT / 'assignments', '*/*.ipynb')} notebooks for students"),
-        ("feedback", feedback, f"{counted(feedback, '*/*/*.html')} pages; open one in a browser, for example in {shown.name}"),
+        (
+            "the released sets",
+            ROOT / "assignments",
+            f"{counted(ROOT / 'assignments', '*/*.ipynb')} notebooks for students",
+        ),
+        (
+            "feedback",
+            feedback,
+            f"{counted(feedback, '*/*/*.html')} pages; open one in a browser, for example in {shown.name}",
+        ),
         ("the class report", HERE / "report" / "index.html", "open it in a browser"),
         ("scores as they must be", HERE / "expected.csv", "a test holds the grader to them"),
     ]

@@ -1,4 +1,5 @@
 """What the chapter on normalisation claims, asserted on its executed notebook."""
+
 import re
 
 import pytest

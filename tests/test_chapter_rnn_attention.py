@@ -1,4 +1,5 @@
 """What the chapter on attention between recurrent networks claims, asserted on its executed notebook."""
+
 import re
 
 import numpy as np
