@@ -27,7 +27,7 @@ import nbformat
 from autograder.cellcode import bound_names, used_names
 from autograder.checks import Session, session
 from autograder.handles import Client, Entry, LocalTransport, RemoteTransport, StudentGone, StudentProblem, raised
-from autograder.misconceptions import BadCatalogue, recognise, value_for
+from autograder.misconceptions import BadCatalogue, Variant, recognise, value_for
 from autograder.rebuild import Rebuilt, RebuiltCell, to_notebook
 from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result
 from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused

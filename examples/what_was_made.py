@@ -13,26 +13,18 @@ def counted(folder: Path, pattern: str) -> int:
 
 
 def main() -> None:
-    feedback = HERE / "feedback"
-    notebooks, pages = counted(ROOT / "assignments", "*/*.ipynb"), counted(feedback, "*/*/*.html")
+    notebooks = counted(ROOT / "assignments", "*/*.ipynb")
+    pages = counted(HERE / "feedback", "*/*/*.html")
     lines = [
-        ("the book", ROOT / "_build" / "html" / "index.html", "make serve, then http://localhost:8000"),
-        (
-            "the released sets",
-            ROOT / "assignments",
-            f"{counted(ROOT / 'assignments', '*/*.ipynb')} notebooks for students",
-        ),
-        (
-            "feedback",
-            feedback,
-            f"{counted(feedback, '*/*/*.html')} pages; open one in a browser, for example in {shown.name}",
-        ),
-        ("the class report", HERE / "report" / "index.html", "open it in a browser"),
-        ("scores as they must be", HERE / "expected.csv", "a test holds the grader to them"),
+        ("the book", "_build/html/index.html", "make serve, then http://localhost:8000"),
+        ("the released sets", "assignments/", f"{notebooks} notebooks for students"),
+        ("feedback", "examples/feedback/", f"{pages} pages, one for each student; try student-05 or student-11"),
+        ("the class report", "examples/report/index.html", "open it in a browser"),
+        ("what each must score", "examples/expected.csv", "a test holds the grader to it"),
     ]
     print("\nMade:")
     for what, path, how in lines:
-        print(f"  {what:<24}{path.relative_to(ROOT)}  ({how})")
+        print(f"  {what:<22}{path:<28}{how}")
 
 
 if __name__ == "__main__":
