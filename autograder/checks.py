@@ -356,8 +356,16 @@ def agrees(
     expected = trusted(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
     if atol is None:
         atol = ATOL_32 if _has_float32(args) or _has_float32(kwargs) else ATOL_64
-    mine, mine_named = [_copied(a) for a in args], {k: _copied(v) for k, v in kwargs.items()}
-    actual = function(*mine, **mine_named)
+    if isinstance(function, Handle):  # arguments cross by copy, in the memory layout that they have here
+        actual = function(*args, **kwargs)
+        changed = bool(function._changed)
+    else:
+        mine, mine_named = [_copied(a) for a in args], {k: _copied(v) for k, v in kwargs.items()}
+        actual = function(*mine, **mine_named)
+        changed = any(
+            isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
+            for before, after in zip((*args, *kwargs.values()), (*mine, *mine_named.values()), strict=True)
+        )
     if names and isinstance(expected, tuple):
         if not isinstance(actual, (tuple, list)) or len(actual) != len(expected):
             raise CheckFailed(
@@ -367,13 +375,6 @@ def agrees(
             compare(one, other, f"`{label}`", atol)
     else:
         compare(actual, expected, f"the result of `{name}`", atol)
-    if isinstance(function, Handle):
-        changed = bool(function._changed)
-    else:
-        changed = any(
-            isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
-            for before, after in zip((*args, *kwargs.values()), (*mine, *mine_named.values()), strict=True)
-        )
     if changed:
         raise CheckFailed(f"`{name}` changes its input in place; work on a copy of it")
     return actual
