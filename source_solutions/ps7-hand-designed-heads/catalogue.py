@@ -1,0 +1,1205 @@
+# ruff: noqa: B905, F821
+"""Right variants and misconceptions of ps7-hand-designed-heads.
+
+Names such as `np`, `ENOUGH` and `VARIANT` are those of the notebook. Hand-made matrices are recognised by
+what they lead to (where attention goes, how sharp, what comes out), so that a mistake is named in any basis.
+Each misconception carries the sentence that its author reads in the feedback.
+"""
+
+from autograder.misconceptions import edited, right, survivor, wrong
+
+# ---------------------------------------------------------------------------------------- exercise 1: Head
+
+edited(
+    "Head",
+    "head_unscaled",
+    " / np.sqrt(Q.shape[1])",
+    "",
+    says="Your scores are not divided by anything; the scale is the root of the width of queries and keys.",
+)
+edited(
+    "Head",
+    "head_divided_by_the_width",
+    "np.sqrt(Q.shape[1])",
+    "Q.shape[1]",
+    says="Your scores are divided by d_qk itself; the scale is its square root.",
+)
+edited(
+    "Head",
+    "head_scaled_by_model_width",
+    "np.sqrt(Q.shape[1])",
+    "np.sqrt(X.shape[1])",
+    says="Your scale is the root of the width of token and position together; it should come from d_qk.",
+)
+edited(
+    "Head",
+    "head_scaled_by_d_v",
+    "np.sqrt(Q.shape[1])",
+    "np.sqrt(V.shape[1])",
+    says="Your scale is the root of the width of the values; it should come from d_qk.",
+)
+edited(
+    "Head",
+    "head_scaled_by_length",
+    "np.sqrt(Q.shape[1])",
+    "np.sqrt(Q.shape[0])",
+    says="Your scale is the root of the number of tokens; it should come from the width of queries and keys.",
+)
+edited(
+    "Head",
+    "head_softmax_over_queries",
+    "weights / weights.sum(axis=1, keepdims=True)",
+    "weights / weights.sum(axis=0, keepdims=True)",
+    says="In your pattern the columns sum to 1; each query, a row, has one whole of attention to give away.",
+)
+edited(
+    "Head",
+    "head_overflows",
+    "np.exp(scores - scores.max(axis=1, keepdims=True))",
+    "np.exp(scores)",
+    says="Large scores overflow in your exponential; subtract the largest score of the row first.",
+)
+edited(
+    "Head",
+    "head_positions_on_the_left",
+    "[X, self.positions[: len(X)]]",
+    "[self.positions[: len(X)], X]",
+    says="Your positions stand on the left of the tokens; they belong on the right, where the last rows of W_Q wait.",
+)
+edited(
+    "Head",
+    "head_last_positions",
+    "self.positions[: len(X)]",
+    "self.positions[-len(X) :]",
+    says="A short sequence gets the last rows of your table; its first token should stand at position 0.",
+)
+edited(
+    "Head",
+    "head_whole_table",
+    "self.positions[: len(X)]",
+    "self.positions",
+    says="You join the whole table of positions, which only fits a sequence of full length; take its first T rows.",
+)
+edited(
+    "Head",
+    "head_positions_ignored",
+    "if self.positions is not None:",
+    "if False:",
+    says="Your head never looks at its positions; they are joined to the right of the tokens.",
+)
+edited(
+    "Head",
+    "head_queries_and_keys_swapped",
+    "X @ self.W_Q, X @ self.W_K, X @ self.W_V",
+    "X @ self.W_K, X @ self.W_Q, X @ self.W_V",
+    says="Your queries are made with W_K and your keys with W_Q: the scores come out transposed.",
+)
+edited(
+    "Head",
+    "head_residual",
+    "return weights @ V, weights",
+    "return (weights @ V + X if V.shape == X.shape else weights @ V), weights",
+    says="You add the tokens to the output where the shapes allow it; there is no residual connection here.",
+)
+edited(
+    "Head",
+    "head_weights_first",
+    "return weights @ V, weights",
+    "return weights, weights @ V",
+    says="You return the weights first; asked is (output, weights).",
+)
+edited(
+    "Head",
+    "head_values_are_rows",
+    "return weights @ V, weights",
+    "return weights @ X, weights",
+    says="You average the rows as they came in; they should go through W_V first.",
+)
+
+
+@right("Head")
+class HeadPrescaled:
+    def __init__(self, W_Q, W_K, W_V, positions=None):
+        self.W_Q = np.array(W_Q, dtype=np.float64)
+        self.W_K = np.array(W_K, dtype=np.float64)
+        self.W_V = np.array(W_V, dtype=np.float64)
+        self.positions = None if positions is None else np.array(positions, dtype=np.float64)
+
+    def forward(self, X):
+        T = X.shape[0]
+        rows = X if self.positions is None else np.hstack((X, self.positions[:T]))
+        queries = rows @ (self.W_Q * self.W_Q.shape[1] ** -0.5)
+        scores = np.einsum("ik,jk->ij", queries, rows @ self.W_K)
+        powers = np.exp(scores - np.max(scores, axis=-1)[:, None])
+        pattern = powers / np.sum(powers, axis=-1)[:, None]
+        return np.einsum("ij,jc,cv->iv", pattern, rows, self.W_V), pattern
+
+
+@right("Head")
+class HeadInTorch(nn.Module):
+    def __init__(self, W_Q, W_K, W_V, positions=None):
+        super().__init__()
+        self.W_Q, self.W_K, self.W_V, self.positions = (
+            None if array is None else torch.tensor(np.ascontiguousarray(array), dtype=torch.float64)
+            for array in (W_Q, W_K, W_V, positions)
+        )
+
+    def forward(self, X):
+        rows = torch.tensor(np.ascontiguousarray(X), dtype=torch.float64)
+        if self.positions is not None:
+            rows = torch.cat([rows, self.positions[: len(rows)]], 1)
+        scores = (rows @ self.W_Q) @ (rows @ self.W_K).T / self.W_Q.shape[1] ** 0.5
+        weights = scores.softmax(-1)
+        return (weights @ (rows @ self.W_V)).numpy(), weights.numpy()
+
+
+@right("Head")
+class HeadByLoops:
+    def __init__(self, W_Q, W_K, W_V, positions=None):
+        self.W_Q, self.W_K, self.W_V, self.positions = W_Q, W_K, W_V, positions
+
+    def forward(self, X):
+        rows = [list(x) + ([] if self.positions is None else list(self.positions[t])) for t, x in enumerate(X)]
+        rows = np.array(rows, dtype=np.float64)
+        output, weights = [], []
+        for row in rows:
+            scores = np.array([(row @ self.W_Q) @ (other @ self.W_K) for other in rows]) / np.sqrt(self.W_K.shape[-1])
+            powers = np.exp(scores - max(scores))
+            weights.append(powers / sum(powers))
+            output.append(sum(w * (other @ self.W_V) for w, other in zip(weights[-1], rows)))
+        return [np.array(output), np.array(weights)]
+
+
+# -------------------------------------------------------------------------------- exercise 2: content_head
+
+edited(
+    "content_head",
+    "content_too_soft",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "1.5 * own",
+    says="Your head looks at the right tokens, but too softly: with these scores other kinds keep a share. A right "
+    "score has to be ahead by about ln(99 · the number of wrong keys).",
+)
+edited(
+    "content_head",
+    "content_root_forgotten",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "6.0 * own",
+    says="Your scores suffice for few kinds of tokens or short sequences only. The scores are divided by the root of "
+    "d_qk before the softmax: let your numbers grow with it, and count on up to 11 wrong keys.",
+)
+edited(
+    "content_head",
+    "content_not_at_all",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "0 * own",
+    says="Every key gets the same score in your head, so attention spreads evenly; let queries of a kind meet the keys "
+    "of that kind.",
+)
+edited(
+    "content_head",
+    "content_sign_turned",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "-ENOUGH * np.sqrt(n_tokens) * own",
+    says="Your tokens look at every kind but their own: a sign is turned round.",
+)
+edited(
+    "content_head",
+    "content_next_kind",
+    '"W_K": own,',
+    '"W_K": np.roll(own, 1, axis=0),',
+    says="Your tokens of one kind look at another kind: compare the rows of W_Q and W_K that belong to the same token.",
+)
+edited(
+    "content_head",
+    "content_all_ones",
+    '"W_K": own,',
+    '"W_K": np.ones((n_tokens, n_tokens)),',
+    says="All keys are the same in your head, whatever the token, so no query can tell them apart.",
+)
+edited(
+    "content_head",
+    "content_values_scaled",
+    '"W_V": own}',
+    '"W_V": ENOUGH * own}',
+    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+)
+edited(
+    "content_head",
+    "content_values_zero",
+    '"W_V": own}',
+    '"W_V": 0 * own}',
+    says="Your attention is right, but nothing comes out: W_V has to hand the token on.",
+)
+edited(
+    "content_head",
+    "content_values_permuted",
+    '"W_V": own}',
+    '"W_V": np.roll(own, 1, axis=1)}',
+    says="Your attention is right, but the output is the one-hot row of another kind; look at W_V.",
+)
+edited(
+    "content_head",
+    "content_number_as_output",
+    '"W_V": own}',
+    '"W_V": np.arange(n_tokens)[:, None]}',
+    says="Your output is one number for each token; asked is its one-hot row, of width n_tokens.",
+)
+edited(
+    "content_head",
+    "content_three_tokens_only",
+    "own = np.eye(n_tokens)",
+    "own = np.eye(3)",
+    says="Your matrices are made for three tokens, whatever n_tokens is; let their sizes follow from it.",
+)
+edited(
+    "content_head",
+    "content_tuple",
+    'return {"W_Q": ENOUGH * np.sqrt(n_tokens) * own, "W_K": own, "W_V": own}',
+    "return ENOUGH * np.sqrt(n_tokens) * own, own, own",
+    says='You return the matrices one after another; they are asked for as a dict with the names "W_Q", "W_K", "W_V".',
+)
+edited(
+    "content_head",
+    "content_only_itself",
+    "own = np.eye(n_tokens)",
+    """own = np.eye(n_tokens)
+    return {
+        "W_Q": np.vstack([np.zeros((n_tokens, 12)), 4 * ENOUGH * np.eye(12)]),
+        "W_K": np.vstack([np.zeros((n_tokens, 12)), np.eye(12)]),
+        "W_V": np.eye(n_tokens + 12, n_tokens),
+        "positions": np.eye(12),
+    }""",
+    says="Each token looks at its own place only; a second token of its kind should get an equal share.",
+)
+
+
+@right("content_head")
+def content_rotated(n_tokens):
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(n_tokens, n_tokens)))[0]
+    return {"W_Q": 40 * n_tokens * turn, "W_K": turn, "W_V": np.eye(n_tokens), "positions": None}
+
+
+@right("content_head")
+def content_skewed_basis(n_tokens):
+    change = np.random.default_rng(5).normal(size=(n_tokens, n_tokens)) + 3 * np.eye(n_tokens)
+    scale = 20 * np.sqrt(n_tokens)
+    return {"W_Q": scale * change, "W_K": np.linalg.inv(change).T, "W_V": np.eye(n_tokens)}
+
+
+@right("content_head")
+def content_split_scale_in_lists(n_tokens):
+    root = (15 * n_tokens**0.5) ** 0.5
+    rows = [[root * (i == j) for j in range(n_tokens)] for i in range(n_tokens)]
+    return {"W_Q": rows, "W_K": rows, "W_V": np.eye(n_tokens).tolist()}
+
+
+@right("content_head")
+def content_wider_than_needed(n_tokens):
+    wide = np.eye(n_tokens, 2 * n_tokens + 3)
+    return {"W_Q": -30 * n_tokens * wide, "W_K": -wide, "W_V": np.eye(n_tokens, dtype=np.float32)}
+
+
+@right("content_head")
+def content_gap_as_computed(n_tokens):
+    gap = np.log(99 * 11)
+    matrix = np.eye(n_tokens)
+    return dict(W_Q=gap * np.sqrt(n_tokens) * matrix, W_K=matrix, W_V=matrix, positions=None)
+
+
+@right("content_head")
+def content_with_idle_positions(n_tokens):
+    grown = np.vstack([np.eye(n_tokens), np.zeros((2, n_tokens))])
+    table = np.random.default_rng(1).normal(size=(12, 2))
+    return {"W_Q": 50 * n_tokens * grown, "W_K": grown, "W_V": grown, "positions": table}
+
+
+@right("content_head")
+def content_on_a_circle(n_tokens):
+    angles = 2 * np.pi * np.arange(n_tokens) / n_tokens
+    circle = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    return {"W_Q": np.float32(1000) * circle, "W_K": circle, "W_V": np.eye(n_tokens)}
+
+
+survivor(
+    "content_head",
+    "ENOUGH * np.sqrt(n_tokens)",
+    "ENOUGH ** np.sqrt(n_tokens)",
+    "larger scores than necessary are as good: 12 to the power of a root is more than 12 times the root",
+)
+
+# ------------------------------------------------------------------------------- exercise 3: position_head
+
+edited(
+    "position_head",
+    "position_too_soft",
+    "= ENOUGH  #",
+    "= 3  #",
+    says="Your queries find the first token, but too softly: its score has to be ahead by about "
+    "ln(99 · the number of other keys).",
+)
+edited(
+    "position_head",
+    "position_second_place",
+    "W_K[n_tokens] = 1",
+    "W_K[n_tokens + 1 : n_tokens + 2] = 1",
+    says="Your queries look at the second place. Positions are counted from 0, so the first row of the table is row 0.",
+)
+edited(
+    "position_head",
+    "position_first_kind",
+    "W_K[n_tokens] = 1",
+    "W_K[0] = 1",
+    says="Your key is in a row of W_K that belongs to a token, so queries look for tokens of that kind, wherever they "
+    "stand; the rows of the positions come after those of the tokens.",
+)
+edited(
+    "position_head",
+    "position_all_places",
+    "W_K[n_tokens] = 1",
+    "W_K[n_tokens:] = 1",
+    says="All places have the same key in your head, so attention spreads evenly.",
+)
+edited(
+    "position_head",
+    "position_sign_turned",
+    "= ENOUGH  #",
+    "= -ENOUGH  #",
+    says="Your queries look everywhere but at the first token: a sign is turned round.",
+)
+edited(
+    "position_head",
+    "position_last_of_table",
+    "W_K[n_tokens] = 1",
+    "W_K[-1] = 1",
+    says="Your key sits at the last place of the table; asked is the first token.",
+)
+edited(
+    "position_head",
+    "position_only_first_query",
+    "W_Q[:n_tokens] = ENOUGH",
+    "W_Q[n_tokens] = ENOUGH",
+    says="Only the token at the first place asks for the first place in your head; every token should, wherever it is.",
+)
+edited(
+    "position_head",
+    "position_one_kind_asks",
+    "W_Q[:n_tokens] = ENOUGH",
+    "W_Q[0] = ENOUGH",
+    says="Only tokens of the first kind ask for the first place in your head; every kind should.",
+)
+edited(
+    "position_head",
+    "position_output_with_code",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = np.eye(n_tokens + max_len)",
+    says="Your output hands on the position, too; asked is the one-hot row of the token, of width n_tokens.",
+)
+edited(
+    "position_head",
+    "position_code_in_output",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = np.ones((n_tokens + max_len, n_tokens))",
+    says="Your values are the same for every token, so the output cannot tell which token was looked at.",
+)
+edited(
+    "position_head",
+    "position_values_scaled",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
+    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+)
+edited(
+    "position_head",
+    "position_without_table",
+    ', "positions": np.eye(max_len)}',
+    "}",
+    says="Your dict has no positions; without them a head cannot tell places apart.",
+)
+
+
+@wrong(
+    "position_head",
+    says="Your table has room for 12 places, whatever max_len is; let its size follow from max_len.",
+)
+def position_fixed_table(n_tokens, max_len):
+    W_Q, W_K = np.zeros((n_tokens + 12, 1)), np.zeros((n_tokens + 12, 1))
+    W_Q[:n_tokens], W_K[n_tokens] = ENOUGH, 1
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 12, n_tokens), "positions": np.eye(12)}
+
+
+@wrong(
+    "position_head",
+    says="Each token looks at its own place in your head: query and key of the same place meet. All queries should ask "
+    "for place 0.",
+)
+def position_own_place(n_tokens, max_len):
+    own = np.vstack([np.zeros((n_tokens, max_len)), np.eye(max_len)])
+    return {
+        "W_Q": ENOUGH * np.sqrt(max_len) * own,
+        "W_K": own,
+        "W_V": np.eye(n_tokens + max_len, n_tokens),
+        "positions": np.eye(max_len),
+    }
+
+
+@wrong(
+    "position_head",
+    says="Your queries and keys contain the tokens besides the positions, so tokens of the query's own kind draw "
+    "attention away from the first place.",
+)
+def position_with_content(n_tokens, max_len):
+    W_Q, W_K = np.eye(n_tokens + max_len), np.eye(n_tokens + max_len)
+    W_Q[:, n_tokens] = 1
+    scale = ENOUGH * np.sqrt(n_tokens + max_len)
+    return {
+        "W_Q": scale * W_Q,
+        "W_K": W_K,
+        "W_V": np.eye(n_tokens + max_len, n_tokens),
+        "positions": np.eye(max_len),
+    }
+
+
+@right("position_head")
+def position_counted_down(n_tokens, max_len):
+    W_Q, W_K = np.zeros((n_tokens + 1, 1)), np.zeros((n_tokens + 1, 1))
+    W_Q[:n_tokens] = 10.0
+    W_K[n_tokens] = -1
+    return {
+        "W_Q": W_Q,
+        "W_K": W_K,
+        "W_V": np.eye(n_tokens + 1, n_tokens),
+        "positions": np.arange(max_len, dtype=float)[:, None],
+    }
+
+
+@right("position_head")
+def position_one_flag_in_float32(n_tokens, max_len):
+    positions = np.zeros((max_len + 3, 1), dtype=np.float32)
+    positions[0] = 1
+    W_Q = np.full((n_tokens + 1, 2), 8, dtype=np.float32)
+    W_Q[n_tokens] = 0
+    W_K = np.zeros((n_tokens + 1, 2), dtype=np.float32)
+    W_K[n_tokens] = 2
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 1, n_tokens), "positions": positions}
+
+
+@right("position_head")
+def position_asked_by_a_constant(n_tokens, max_len):
+    positions = np.stack([np.ones(max_len), (-1.0) ** np.arange(max_len) * np.arange(max_len) / max_len], axis=1)
+    W_Q, W_K = np.zeros((n_tokens + 2, 3)), np.zeros((n_tokens + 2, 3))
+    positions = np.concatenate([positions, 0.5 ** np.arange(max_len)[:, None]], axis=1)
+    W_Q, W_K = np.zeros((n_tokens + 3, 3)), np.zeros((n_tokens + 3, 3))
+    W_Q[n_tokens, 0], W_K[n_tokens + 2, 0] = 100, 1
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 3, n_tokens), "positions": positions}
+
+
+@right("position_head")
+def position_rotated(n_tokens, max_len):
+    turn = np.linalg.qr(np.random.default_rng(8).normal(size=(max_len, max_len)))[0]
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_Q[:n_tokens] = 30 * max_len * turn[0]
+    W_K = np.vstack([np.zeros((n_tokens, max_len)), np.eye(max_len)])
+    return dict(W_Q=W_Q, W_K=W_K, W_V=np.eye(n_tokens + max_len, n_tokens), positions=turn)
+
+
+survivor(
+    "position_head",
+    "W_K[n_tokens] = 1",
+    "W_K[n_tokens] = 2",
+    "twice the gap is as good: only the attention is asked for, not the matrices",
+)
+
+# --------------------------------------------------------------------------------- exercise 4: variant_head
+
+
+edited(
+    "variant_head",
+    "variant_too_soft",
+    "ENOUGH * np.sqrt(max_len)",
+    "0.9 * np.sqrt(max_len)",
+    says="Your head looks at the right place, but too softly: its score has to be ahead by about "
+    "ln(99 · the number of other keys).",
+)
+edited(
+    "variant_head",
+    "variant_root_forgotten",
+    "ENOUGH * np.sqrt(max_len)",
+    "ENOUGH",
+    says="Your head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows with "
+    "your table: let your numbers grow with it.",
+)
+edited(
+    "variant_head",
+    "variant_sign_turned",
+    "table = -np.abs",
+    "table = np.abs",
+    says="Your queries look at the place farthest from the wanted one: a sign is turned round.",
+)
+edited(
+    "variant_head",
+    "variant_first_token",
+    '{"second": 1, "previous": query - 1, "last": max_len}[VARIANT]',
+    "0",
+    says="Every token looks at the first place in your head. Look again at the place that was drawn for you.",
+)
+edited(
+    "variant_head",
+    "variant_third_token",
+    '{"second": 1, "previous": query - 1, "last": max_len}[VARIANT]',
+    "2",
+    says="Every token looks at the third place in your head. Places are counted from 0 in the table, and the one drawn "
+    "for you is another.",
+)
+edited(
+    "variant_head",
+    "variant_next_token",
+    '{"second": 1, "previous": query - 1, "last": max_len}[VARIANT]',
+    "query + 1",
+    says="Each token looks at the one after it in your head: row is query, column is key, so check which of the two "
+    "is shifted.",
+)
+edited(
+    "variant_head",
+    "variant_own_place",
+    '{"second": 1, "previous": query - 1, "last": max_len}[VARIANT]',
+    "query",
+    says="Each token looks at its own place in your head; look again at the place that was drawn for you.",
+)
+edited(
+    "variant_head",
+    "variant_output_with_code",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = np.eye(n_tokens + max_len)",
+    says="Your output hands on the position, too; asked is the one-hot row of the token, of width n_tokens.",
+)
+edited(
+    "variant_head",
+    "variant_values_scaled",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
+    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+)
+edited(
+    "variant_head",
+    "variant_without_table",
+    ', "positions": np.eye(max_len)}',
+    "}",
+    says="Your dict has no positions; without them a head cannot tell places apart.",
+)
+
+
+@wrong(
+    "variant_head",
+    says="Your queries look for the last row of the table. A sequence may be shorter than the table, and then nobody "
+    "stands there; the score has to grow with the place.",
+)
+def variant_last_row_of_table(n_tokens, max_len):
+    W_Q = np.zeros((n_tokens + max_len, 1))
+    W_K = np.zeros((n_tokens + max_len, 1))
+    W_Q[:n_tokens], W_K[-1] = ENOUGH, 1
+    W_V = np.eye(n_tokens + max_len, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "variant_head",
+    says="Each token looks at the one before it, but nobody stands before the first: give it something to look at, "
+    "namely itself.",
+)
+def variant_first_looks_nowhere(n_tokens, max_len):
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_Q[n_tokens:] = ENOUGH * np.sqrt(max_len) * np.eye(max_len, k=-1)
+    W_K = np.vstack([np.zeros((n_tokens, max_len)), np.eye(max_len)])
+    W_V = np.eye(n_tokens + max_len, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "variant_head",
+    says="The first token looks at the last place in your head: an index of -1 wraps round to the end of the table.",
+)
+def variant_wraps_round(n_tokens, max_len):
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_Q[n_tokens:] = ENOUGH * np.sqrt(max_len) * np.eye(max_len)[np.arange(max_len) - 1]
+    W_K = np.vstack([np.zeros((n_tokens, max_len)), np.eye(max_len)])
+    W_V = np.eye(n_tokens + max_len, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@right("variant_head")
+def variant_quadratic_code(n_tokens, max_len):
+    place = np.arange(max_len, dtype=float)
+    positions = np.stack([place, place**2, np.ones(max_len)], axis=1)
+    W_Q, W_K = np.zeros((n_tokens + 3, 2)), np.zeros((n_tokens + 3, 2))
+    # -(key - target)^2 without the part that is the same for all keys: 2 target key - key^2
+    if VARIANT == "previous":
+        W_Q[n_tokens:] = [[2, 0], [0, 0], [-2, -1]]
+    else:
+        W_Q[n_tokens + 2] = [2 * (1 if VARIANT == "second" else max_len), -1]
+    W_K[n_tokens], W_K[n_tokens + 1] = [1, 0], [0, 1]
+    return {"W_Q": 20 * W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 3, n_tokens), "positions": positions}
+
+
+@right("variant_head")
+def variant_rotated_and_mixed(n_tokens, max_len):
+    turn = np.linalg.qr(np.random.default_rng(8).normal(size=(max_len, max_len)))[0]
+    places = np.arange(max_len)
+    table = {
+        "second": np.tile(places == 1, (max_len, 1)),
+        "previous": np.eye(max_len)[np.maximum(places - 1, 0)],
+        "last": np.tile(places, (max_len, 1)),
+    }[VARIANT]
+    W_Q, W_K = np.zeros((2, n_tokens + max_len, max_len))
+    W_Q[n_tokens:] = 12 * np.sqrt(max_len) * turn.T @ table
+    W_K[n_tokens:] = turn.T
+    W_V = np.eye(n_tokens + max_len, n_tokens)
+    return {"W_Q": W_Q.tolist(), "W_K": W_K, "W_V": W_V, "positions": turn}
+
+
+@right("variant_head")
+def variant_through_the_keys(n_tokens, max_len):
+    size = max_len + 2
+    place = np.arange(size)
+    wanted = {"second": place * 0 + 1, "previous": np.maximum(place - 1, 0), "last": place * 0 + size}[VARIANT]
+    scores = -np.abs(place[None, :] - wanted[:, None]).astype(float)  # query, key
+    zeros = np.zeros((n_tokens, size))
+    return {
+        "W_Q": np.vstack([zeros, np.eye(size)]).astype(np.float32),
+        "W_K": np.vstack([zeros, 100 * scores.T]).astype(np.float32),
+        "W_V": np.eye(n_tokens + size, n_tokens),
+        "positions": np.eye(size),
+    }
+
+
+survivor(
+    "variant_head",
+    '"second": 1',
+    '"second":',
+    "the audit's student has another of the three heads, so this entry is not used",
+)
+survivor(
+    "variant_head",
+    "-np.abs(key - target)",
+    "~np.abs(key - target)",
+    "for whole numbers ~n is -n - 1: all scores of a query are lower by the same, which softmax does not see",
+)
+survivor(
+    "variant_head",
+    "ENOUGH * np.sqrt(max_len)",
+    "ENOUGH ** np.sqrt(max_len)",
+    "larger scores than necessary are as good: 12 to the power of a root is more than 12 times the root",
+)
+
+# ------------------------------------------------------------------------------------ exercise 5: score_gap
+
+edited(
+    "score_gap",
+    "gap_unscaled",
+    " / np.sqrt(W_Q.shape[1])",
+    "",
+    says="Your scores are not divided by the root of d_qk.",
+)
+edited(
+    "score_gap",
+    "gap_divided_by_width",
+    "np.sqrt(W_Q.shape[1])",
+    "W_Q.shape[1]",
+    says="Your scores are divided by d_qk itself; the scale is its square root.",
+)
+edited(
+    "score_gap",
+    "gap_scaled_by_model_width",
+    "np.sqrt(W_Q.shape[1])",
+    "np.sqrt(X.shape[1])",
+    says="Your scale is the root of the width of X; it should come from d_qk, the columns of W_Q.",
+)
+edited(
+    "score_gap",
+    "gap_best_right_key",
+    "np.where(right, scores, np.inf).min(axis=1)",
+    "np.where(right, scores, -np.inf).max(axis=1)",
+    says="You take the best right key of a query; the gap counts from the lowest right one, so that all of them are "
+    "ahead.",
+)
+edited(
+    "score_gap",
+    "gap_lowest_wrong_key",
+    "np.where(right, -np.inf, scores).max(axis=1)",
+    "np.where(right, np.inf, scores).min(axis=1)",
+    says="You take the lowest wrong key of a query; the dangerous one is the highest.",
+)
+edited(
+    "score_gap",
+    "gap_largest_over_queries",
+    "(lowest_right - highest_wrong).min()",
+    "np.where(right.any(1) & ~right.all(1), lowest_right - highest_wrong, -np.inf).max()",
+    says="You return the largest gap of any query; a head is as good as its weakest query.",
+)
+edited(
+    "score_gap",
+    "gap_averaged_over_queries",
+    "(lowest_right - highest_wrong).min()",
+    "np.mean((lowest_right - highest_wrong)[right.any(1) & ~right.all(1)])",
+    says="You average the gaps of the queries; a head is as good as its weakest query.",
+)
+edited(
+    "score_gap",
+    "gap_across_queries",
+    "(lowest_right - highest_wrong).min()",
+    "lowest_right.min() - highest_wrong.max()",
+    says="You compare right keys of one query with wrong keys of another. Each query has a softmax of its own: take "
+    "the gap of each, then the smallest.",
+)
+edited(
+    "score_gap",
+    "gap_by_columns",
+    "scores = (X @ W_Q) @ (X @ W_K).T",
+    "scores = (X @ W_K) @ (X @ W_Q).T",
+    says="Your scores have a row for each key; row is query here.",
+)
+edited(
+    "score_gap",
+    "gap_sign_turned",
+    "(lowest_right - highest_wrong).min()",
+    "(highest_wrong - lowest_right).min()",
+    says="You subtract the right key from the wrong one; a head that works should have a positive gap.",
+)
+edited(
+    "score_gap",
+    "gap_zero_when_skipped",
+    "return (lowest_right - highest_wrong).min()",
+    "return np.where(right.any(1) & ~right.all(1), lowest_right - highest_wrong, 0).min()",
+    says="A query without a right or a wrong key counts as a gap of 0 in your function; it is skipped.",
+)
+
+
+@wrong(
+    "score_gap",
+    says="You take the gap of the attention weights; asked is that of the scores, before the softmax.",
+)
+def gap_of_weights(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    return (np.where(right, weights, np.inf).min(axis=1) - np.where(right, -np.inf, weights).max(axis=1)).min()
+
+
+@wrong(
+    "score_gap",
+    says="Your function stops at a query without a right or without a wrong key: the smallest of no numbers does not "
+    "exist. Skip such queries, and return np.inf if none is left.",
+)
+def gap_without_skipping(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    return min(row[r].min() - row[~r].max() for row, r in zip(scores, right))
+
+
+@right("score_gap")
+def gap_by_loops(W_Q, W_K, X, right):
+    Q, K = X @ W_Q, X @ W_K
+    smallest = float("inf")
+    for i in range(len(X)):
+        of_right = [float(Q[i] @ K[j]) for j in range(len(X)) if right[i][j]]
+        of_wrong = [float(Q[i] @ K[j]) for j in range(len(X)) if not right[i][j]]
+        if of_right and of_wrong:
+            smallest = min(smallest, (min(of_right) - max(of_wrong)) / W_K.shape[1] ** 0.5)
+    return smallest
+
+
+@right("score_gap")
+def gap_by_pairs(W_Q, W_K, X, right):
+    scores = np.einsum("id,dk,ek,je->ij", X, W_Q, W_K, X) / np.sqrt(W_Q.shape[-1])
+    pairs = scores[:, :, None] - scores[:, None, :]  # query, one key, another key
+    chosen = pairs[right[:, :, None] & ~right[:, None, :]]
+    return chosen.min() if chosen.size else np.inf
+
+
+@right("score_gap")
+def gap_by_sorted_rows(W_Q, W_K, X, right):
+    X, W_Q, W_K = (np.asarray(array, dtype=np.float64) for array in (X, W_Q, W_K))
+    scores = X @ (W_Q @ W_K.T) @ X.T / W_Q.shape[1] ** 0.5
+    kept = right.any(axis=1) & (~right).any(axis=1)
+    gaps = [np.sort(row[r])[0] - np.sort(row[~r])[-1] for row, r in zip(scores[kept], right[kept])]
+    return np.min(gaps, initial=np.inf)
+
+
+# ------------------------------------------------------------------------------------ exercise 6: same_head
+
+
+@wrong("same_head", says="You compare the outputs only; two heads can put out the same and look elsewhere.")
+def same_by_outputs(a, b, X, atol):
+    one, other = a.forward(X)[0], b.forward(X)[0]
+    return one.shape == other.shape and bool(np.all(np.abs(one - other) <= atol))
+
+
+@wrong("same_head", says="You compare the patterns only; two heads can look at the same and put out something else.")
+def same_by_patterns(a, b, X, atol):
+    one, other = a.forward(X)[1], b.forward(X)[1]
+    return one.shape == other.shape and bool(np.all(np.abs(one - other) <= atol))
+
+
+@wrong(
+    "same_head",
+    says="You compare matrices. Heads with quite different matrices can do the same, and a head need not have any: use "
+    "forward only.",
+)
+def same_by_matrices(a, b, X, atol):
+    return all(np.allclose(getattr(a, n), getattr(b, n), rtol=0, atol=atol) for n in ("W_Q", "W_K", "W_V"))
+
+
+edited(
+    "same_head",
+    "same_if_smaller",
+    "> atol",
+    ">= atol",
+    says="A difference of exactly atol makes two heads different in your function; it is still allowed.",
+)
+edited(
+    "same_head",
+    "same_by_signed_difference",
+    "np.abs(of_a - of_b)",
+    "(of_a - of_b)",
+    says="A difference in one direction goes unnoticed in your function: take its size, without the sign.",
+)
+edited(
+    "same_head",
+    "same_on_average",
+    "np.any(np.abs(of_a - of_b) > atol)",
+    "np.mean(np.abs(of_a - of_b)) > atol",
+    says="You compare the average difference; a single entry that is off makes it another head.",
+)
+edited(
+    "same_head",
+    "same_if_anything_agrees",
+    "np.any(np.abs(of_a - of_b) > atol)",
+    "np.all(np.abs(of_a - of_b) > atol)",
+    says="Your heads count as the same when some entries agree; all of them have to.",
+)
+edited(
+    "same_head",
+    "same_shapes_unchecked",
+    "np.shape(of_a) != np.shape(of_b) or ",
+    "",
+    says="Where shapes differ, NumPy stretches one of the arrays or stops with an error; compare the shapes first.",
+)
+
+
+@wrong(
+    "same_head",
+    says="Your tolerance grows with the size of the numbers: np.allclose adds a share of them unless it is "
+    "told rtol=0.",
+)
+def same_with_relative_tolerance(a, b, X, atol):
+    pairs = list(zip(a.forward(X), b.forward(X)))
+    return all(np.shape(p) == np.shape(q) and np.allclose(p, q, atol=atol) for p, q in pairs)
+
+
+@wrong("same_head", says="You ask for exact equality; differences up to atol are allowed.")
+def same_to_the_last_digit(a, b, X, atol):
+    return all(np.array_equal(p, q) for p, q in zip(a.forward(X), b.forward(X)))
+
+
+@right("same_head")
+def same_by_allclose(a, b, X, atol):
+    (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
+    if output_a.shape != output_b.shape or weights_a.shape != weights_b.shape:
+        return False
+    return np.allclose(weights_a, weights_b, rtol=0, atol=atol) and np.allclose(output_a, output_b, rtol=0.0, atol=atol)
+
+
+@right("same_head")
+def same_by_largest_difference(a, b, X, atol):
+    same = np.bool_(True)
+    for one, other in zip(a.forward(X), b.forward(X)):
+        if np.shape(one) != np.shape(other):
+            return np.bool_(False)
+        same = same & (np.max(np.abs(np.asarray(one, dtype=float) - other)) <= atol)
+    return same
+
+
+# ---------------------------------------------------------------------------------- exercise 7: LearnedHead
+
+edited(
+    "LearnedHead",
+    "learned_unscaled",
+    " / Q.shape[-1] ** 0.5",
+    "",
+    says="Your scores are not divided by the root of d_qk.",
+)
+edited(
+    "LearnedHead",
+    "learned_divided_by_width",
+    "Q.shape[-1] ** 0.5",
+    "Q.shape[-1]",
+    says="Your scores are divided by d_qk itself; the scale is its square root.",
+)
+edited(
+    "LearnedHead",
+    "learned_scaled_by_model_width",
+    "Q.shape[-1] ** 0.5",
+    "X.shape[-1] ** 0.5",
+    says="Your scale is the root of the width of token and position together; it should come from d_qk.",
+)
+edited(
+    "LearnedHead",
+    "learned_scaled_by_d_v",
+    "Q.shape[-1] ** 0.5",
+    "V.shape[-1] ** 0.5",
+    says="Your scale is the root of the width of the values; it should come from d_qk.",
+)
+edited(
+    "LearnedHead",
+    "learned_scaled_by_length",
+    "Q.shape[-1] ** 0.5",
+    "Q.shape[-2] ** 0.5",
+    says="Your scale is the root of the number of tokens; it should come from d_qk.",
+)
+edited(
+    "LearnedHead",
+    "learned_softmax_over_queries",
+    "dim=-1)\n        return",
+    "dim=-2)\n        return",
+    says="In your pattern the columns sum to 1; each query, a row, has one whole of attention to give away.",
+)
+edited(
+    "LearnedHead",
+    "learned_positions_on_the_left",
+    "[X, rows.expand(*X.shape[:-1], -1)]",
+    "[rows.expand(*X.shape[:-1], -1), X]",
+    says="Your positions stand on the left of the tokens; they belong on the right.",
+)
+edited(
+    "LearnedHead",
+    "learned_last_positions",
+    "self.positions.weight[: X.shape[-2]]",
+    "self.positions.weight[-X.shape[-2] :]",
+    says="A short sequence gets the last rows of your table; its first token should stand at position 0.",
+)
+edited(
+    "LearnedHead",
+    "learned_position_of_first_only",
+    "self.positions.weight[: X.shape[-2]]",
+    "self.positions.weight[:1]",
+    says="Every token gets the same row of your table, the first; token t should get row t.",
+)
+edited(
+    "LearnedHead",
+    "learned_with_bias",
+    "self.W_Q = nn.Linear(width, d_qk, bias=False)",
+    "self.W_Q = nn.Linear(width, d_qk)",
+    says="A layer of your head has a bias; nn.Linear makes one unless it is told bias=False.",
+)
+edited(
+    "LearnedHead",
+    "learned_weights_first",
+    "return weights @ V, weights",
+    "return weights, weights @ V",
+    says="You return the weights first; asked is (output, weights).",
+)
+edited(
+    "LearnedHead",
+    "learned_pattern_detached",
+    "return weights @ V, weights",
+    "weights = weights.detach()\n        return weights @ V, weights",
+    says="No gradient reaches W_Q and W_K in your head: detach (or .data, or a new tensor) cuts them off.",
+)
+edited(
+    "LearnedHead",
+    "learned_positions_detached",
+    "self.positions.weight[: X.shape[-2]]",
+    "self.positions.weight.data[: X.shape[-2]]",
+    says="No gradient reaches your positions: .data (or detach, or a new tensor) cuts them off.",
+)
+
+
+@wrong(
+    "LearnedHead",
+    says="Your head works for one batch axis only. Count axes from the end, so that none or several may stand "
+    "in front.",
+)
+class LearnedForOneBatchAxis(nn.Module):
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        width = n_tokens + (d_pos or 0)
+        self.W_Q = nn.Linear(width, d_qk, bias=False)
+        self.W_K = nn.Linear(width, d_qk, bias=False)
+        self.W_V = nn.Linear(width, d_v, bias=False)
+        self.positions = None if max_len is None else nn.Embedding(max_len, d_pos)
+
+    def forward(self, X):
+        B, T, _ = X.shape
+        if self.positions is not None:
+            X = torch.cat([X, self.positions.weight[:T].unsqueeze(0).repeat(B, 1, 1)], dim=2)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        weights = torch.softmax(torch.bmm(Q, K.transpose(1, 2)) / Q.shape[2] ** 0.5, dim=2)
+        return torch.bmm(weights, V), weights
+
+
+@wrong(
+    "LearnedHead",
+    says="Your exponential overflows for large scores; torch.softmax subtracts the largest score by itself.",
+)
+class LearnedOverflows(nn.Module):
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        width = n_tokens + (d_pos or 0)
+        self.W_Q = nn.Linear(width, d_qk, bias=False)
+        self.W_K = nn.Linear(width, d_qk, bias=False)
+        self.W_V = nn.Linear(width, d_v, bias=False)
+        self.positions = None if max_len is None else nn.Embedding(max_len, d_pos)
+
+    def forward(self, X):
+        if self.positions is not None:
+            rows = self.positions.weight[: X.shape[-2]]
+            X = torch.cat([X, rows.expand(*X.shape[:-1], -1)], dim=-1)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        powers = torch.exp(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5)
+        weights = powers / powers.sum(dim=-1, keepdim=True)
+        return weights @ V, weights
+
+
+@right("LearnedHead")
+class LearnedWithLookup(nn.Module):
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        if max_len:
+            self.positions = nn.Embedding(max_len, d_pos)
+        else:
+            self.positions, d_pos = None, 0
+        self.W_V = nn.Linear(n_tokens + d_pos, d_v, bias=False)
+        self.W_K = nn.Linear(n_tokens + d_pos, d_qk, bias=False)
+        self.W_Q = nn.Linear(n_tokens + d_pos, d_qk, bias=False)
+        self.scale = d_qk**-0.5
+
+    def forward(self, X):
+        *leading, T, _ = X.shape
+        if self.positions is not None:
+            codes = self.positions(torch.arange(T, device=X.device))
+            X = torch.cat((X, codes.repeat(*leading, 1, 1) if leading else codes), dim=-1)
+        scores = torch.einsum("...ik,...jk->...ij", self.W_Q(X) * self.scale, self.W_K(X))
+        weights = scores.softmax(-1)
+        return torch.einsum("...ij,...jv->...iv", weights, self.W_V(X)), weights
+
+
+@right("LearnedHead")
+class LearnedWithSplitMatrices(nn.Module):
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        self.n_tokens = n_tokens
+        self.positions = nn.Embedding(max_len, d_pos) if max_len is not None else None
+        width = n_tokens + (0 if d_pos is None else d_pos)
+        self.W_Q, self.W_K, self.W_V = (nn.Linear(width, d, bias=False) for d in (d_qk, d_qk, d_v))
+
+    def forward(self, X):
+        def through(layer):
+            result = X @ layer.weight[:, : self.n_tokens].T
+            if self.positions is not None:
+                result = result + self.positions.weight[: X.shape[-2]] @ layer.weight[:, self.n_tokens :].T
+            return result
+
+        Q, K, V = map(through, (self.W_Q, self.W_K, self.W_V))
+        scores = Q @ K.mT / torch.sqrt(torch.tensor(float(Q.shape[-1])))
+        powers = torch.exp(scores - scores.amax(-1, keepdim=True))
+        weights = powers / powers.sum(-1, keepdim=True)
+        return [weights @ V, weights]
+
+
+# ---------------------------------------------------------------------------------- exercise 10: unique_head
+
+edited(
+    "unique_head",
+    "unique_signs_swapped",
+    "W_V = np.full((n_tokens + 1, 1), -1.0)\n    W_V[n_tokens] = 1",
+    "W_V = np.full((n_tokens + 1, 1), 1.0)\n    W_V[n_tokens] = -1",
+    says="Your signs are the other way round: positive is for a token that occurs once.",
+)
+edited(
+    "unique_head",
+    "unique_begin_as_one_token",
+    "1 + np.log(np.sqrt(2)) / ENOUGH",
+    "1",
+    says="Begin and a single token get equal shares in your head, so the output of a token that occurs once is zero. "
+    "Begin has to outweigh one token, but not two.",
+)
+edited(
+    "unique_head",
+    "unique_begin_too_heavy",
+    "1 + np.log(np.sqrt(2)) / ENOUGH",
+    "1 + np.log(2.5) / ENOUGH",
+    says="The begin token outweighs two tokens in your head, so a repeated token still comes out positive.",
+)
+edited(
+    "unique_head",
+    "unique_begin_ignored",
+    "W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH",
+    "W_K[n_tokens] = -1",
+    says="Nobody looks at the begin token in your head, so nothing can outvote the tokens; it is the counterweight.",
+)
+edited(
+    "unique_head",
+    "unique_ratio_forgotten",
+    "1 + np.log(np.sqrt(2)) / ENOUGH",
+    "np.sqrt(2)",
+    says="You multiply the score of the begin token; the softmax takes the exponential of scores, so a factor of the "
+    "attention is a difference of the scores (its logarithm).",
+)
+edited(
+    "unique_head",
+    "unique_without_begin",
+    "kinds = np.eye(n_tokens + 1, n_tokens)",
+    """kinds = np.eye(n_tokens)
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds, "W_K": kinds, "W_V": kinds[:, :1]}""",
+    says="Your matrices have no row for the begin token; rows are one-hot of width n_tokens + 1.",
+)
+edited(
+    "unique_head",
+    "unique_too_soft",
+    '"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds',
+    '"W_Q": np.sqrt(n_tokens) * kinds',
+    says="Other kinds still get a share in your head and count as repetitions: make the difference between the own "
+    "kind and others larger.",
+)
+
+
+@right("unique_head")
+def unique_with_large_values(n_tokens):
+    d = n_tokens + 1
+    W_Q, W_K, W_V = np.zeros((d, d)), np.eye(d), np.full((d, 1), -300.0)
+    for token in range(n_tokens):
+        W_Q[token, token] = 25 * d**0.5
+        W_Q[token, n_tokens] = (25 + np.log(1.4)) * d**0.5
+    W_V[n_tokens] = 300
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": None}
+
+
+@right("unique_head")
+def unique_in_float32_with_idle_positions(n_tokens):
+    kinds = np.eye(n_tokens + 2, n_tokens, dtype=np.float32)
+    kinds[n_tokens] = 0
+    keys = kinds.copy()
+    keys[n_tokens] = 1 + np.log(1.5) / 20
+    values = np.array([[-1.0]] * n_tokens + [[1.0], [0.0]])
+    return {
+        "W_Q": 20 * np.float32(n_tokens) ** 0.5 * kinds,
+        "W_K": keys,
+        "W_V": values,
+        "positions": np.zeros((6, 1)),
+    }
+
+
+@right("unique_head")
+def unique_by_uneven_values(n_tokens):
+    kinds = np.eye(n_tokens + 1, n_tokens)
+    keys = kinds + (np.arange(n_tokens + 1) == n_tokens)[:, None]
+    values = np.full((n_tokens + 1, 1), -2.0)
+    values[n_tokens] = 3  # with equal shares: (3 - 2) / 2 for one, (3 - 4) / 3 for two
+    return {"W_Q": 30 * n_tokens * kinds, "W_K": keys, "W_V": values}
+
+
+survivor(
+    "unique_head",
+    "np.sqrt(2)",
+    "np.sqrt(3)",
+    "begin may weigh anything between one token and two; the root of three lies in between as well",
+)
