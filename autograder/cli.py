@@ -1,0 +1,296 @@
+"""The command line: `python -m autograder release | grade | feedback | report | audit | doctor`."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column, Table
+from sqlalchemy.exc import SQLAlchemyError
+
+from autograder.course import Course, CourseError
+from autograder.engine import Settings, Step, grade_set
+from autograder.misconceptions import BadCatalogue
+from autograder.results import GRADED, Result
+from autograder.sandbox import BUBBLEWRAP, NONE, SandboxRefused
+from autograder.source import BadSource
+from autograder.store import Store
+
+LONGEST_TABLE = 60
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def clear_errors() -> Iterator[None]:
+    """Known problems end the command with one line on stderr and a non-zero exit code."""
+    try:
+        yield
+    except (CourseError, SandboxRefused, BadSource, BadCatalogue) as error:
+        raise click.ClickException(str(error)) from error
+    except SQLAlchemyError as error:
+        raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
+    except OSError as error:
+        raise click.ClickException(f"{error.filename or 'a file'}: {error.strerror}") from error
+
+
+def progress_bar() -> Progress:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    return Progress(*columns, console=err, transient=True)
+
+
+def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> list[str]:
+    """The sets named on the command line, or the default; an unknown name is an error."""
+    for name in names:
+        course.set_files(name)
+    return list(names) or default
+
+
+course_option = click.option(
+    "--course",
+    "folder",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=".",
+    show_default=True,
+    help="The course folder (it holds nbgrader_config.py).",
+)
+sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; may be repeated.")
+students_option = click.option(
+    "--student", "-s", "students", multiple=True, metavar="ID", help="A student; may be repeated."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="attention-by-hand", prog_name="autograder")
+def cli() -> None:
+    """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
+
+
+@cli.command()
+@course_option
+@click.argument("sets", nargs=-1, metavar="[SET]...")
+@json_option
+def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
+    """Make what students get from the source notebooks (all sets by default)."""
+    from autograder.release import release as release_set
+
+    with clear_errors():
+        course = Course(folder)
+        made = {}
+        with progress_bar() as bar:
+            for name in bar.track(chosen_sets(course, sets, course.set_names()), description="releasing"):
+                made[name] = str(release_set(course, name))
+    if as_json:
+        click.echo(json.dumps(made))
+    else:
+        for name, path in made.items():
+            out.print(f"released {name} to {os.path.relpath(path)}")
+
+
+@cli.command()
+@course_option
+@sets_option
+@students_option
+@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@click.option("--force", is_flag=True, help="Run unchanged submissions again, with fresh random inputs.")
+@click.option("--seed", type=int, help="Seed of the hidden checks' inputs (default: the recorded one).")
+@click.option(
+    "--sandbox",
+    type=click.Choice([BUBBLEWRAP, NONE]),
+    default=BUBBLEWRAP,
+    show_default=True,
+    help="'none' runs students' code unconfined: it may read and change everything you can.",
+)
+@json_option
+def grade(
+    folder: Path,
+    sets: tuple[str, ...],
+    students: tuple[str, ...],
+    jobs: int,
+    force: bool,
+    seed: int | None,
+    sandbox: str,
+    as_json: bool,
+) -> None:
+    """Grade what was handed in (all sets and students by default)."""
+    from autograder.gradebook import ensure_assignment, write
+
+    settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
+    problems: list[str] = []
+    graded: dict[str, list[dict[str, Any]]] = {}
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        if sandbox == NONE:
+            err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
+        for name in chosen_sets(course, sets, course.has_submissions()):
+            handed_in = course.submissions(name)
+            unknown = [s for s in students if s not in handed_in]
+            if unknown:
+                raise CourseError(f"{unknown[0]!r} has handed in nothing for {name}")
+            ensure_assignment(course, course.set_files(name))
+            rows = graded[name] = []
+            with progress_bar() as bar:
+                steps = grade_set(course, store, name, settings, list(students) or None)
+                watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
+                # the gradebook's writer takes the results as they come, some hundred at a time
+                written = write(course, _noted(watched, rows, problems))
+            problems += written.problems
+            if not as_json:
+                _say_graded(name, rows, written.remarks)
+        if not sets:
+            for student, name in course.unknown_folders():
+                err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
+        if not graded and not as_json:
+            err.print("Nothing has been handed in.")
+    if as_json:
+        click.echo(json.dumps([row for rows in graded.values() for row in rows]))
+    _end_with(problems)
+
+
+def _noted(steps: Iterable[Step], rows: list[dict[str, Any]], problems: list[str]) -> Iterator[Result]:
+    """The results of the steps; on the way their summaries and problems are noted."""
+    for step in steps:
+        rows.append({**_summary(step.result), "ran": step.ran})
+        if step.problem:
+            problems.append(step.problem)
+        yield step.result
+
+
+def _summary(result: Result) -> dict[str, Any]:
+    return {
+        "student": result.student,
+        "assignment": result.assignment,
+        "status": result.status,
+        "reason": result.reason,
+        "score": result.auto_score if result.status == GRADED else None,
+        "points": result.auto_points,
+        "exercises": {e.grade_id: e.score for e in result.exercises},
+        "typed_id": result.typed_id,
+        "misconceptions": [m.name for e in result.exercises for m in e.misconceptions],
+        "notes": result.notes,
+        "events": result.events,
+        "sandbox": result.sandbox,
+        "seconds": result.timings.get("total"),
+    }
+
+
+def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> None:
+    fresh = sum(row["ran"] for row in rows)
+    out.print(f"{name}: {len(rows)} submissions, {fresh} run now")
+    if len(rows) <= LONGEST_TABLE:
+        table = Table("student", Column("score", justify="right"), "remarks")
+        for row in sorted(rows, key=lambda r: r["student"]):
+            is_graded = row["status"] == GRADED
+            score = f"{row['score']:g} of {row['points']:g}" if is_graded else row["status"]
+            table.add_row(
+                escape(row["student"]), score, escape("; ".join(row["events"]) if is_graded else row["reason"])
+            )
+        out.print(table)
+    for line in remarks:
+        err.print(f"[yellow]{escape(line)}")
+
+
+@cli.command()
+@course_option
+@sets_option
+@students_option
+def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
+    """Write one HTML page for each student and set, from the stored results."""
+    from autograder.feedback import write_all
+    from autograder.gradebook import manual_marks
+
+    problems: list[str] = []
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        for name in chosen_sets(course, sets, store.assignments()):
+            results = [r for r in store.all(name) if not students or r.student in students]
+            with progress_bar() as bar:
+                watched = bar.track(results, description=f"feedback for {name}")
+                written = write_all(watched, course.feedback_folder, manual_marks(course, name))
+            problems += written.problems
+            out.print(f"{name}: {len(written.paths)} pages in {os.path.relpath(course.feedback_folder)}")
+    _end_with(problems)
+
+
+@cli.command()
+@course_option
+@sets_option
+def report(folder: Path, sets: tuple[str, ...]) -> None:
+    """Write the instructor's report: one HTML page for each set, and one for the course."""
+    from autograder.gradebook import manual_marks
+    from autograder.report import write_all
+
+    with clear_errors():
+        course = Course(folder)
+        store = Store(course.results_folder)
+        names = chosen_sets(course, sets, store.assignments())
+        results = {name: list(store.all(name)) for name in names}
+        manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
+        away = os.path.relpath(course.feedback_folder, course.report_folder)
+        title = course.dirs.course_id or course.root.name
+        write_all(results, course.report_folder, title, manual=manual, feedback=away)
+        out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
+
+
+def _end_with(problems: list[str]) -> None:
+    """Say what went wrong, a line each, and end with a non-zero exit code if anything did."""
+    for line in problems:
+        err.print(f"[red]{escape(line)}")
+    if problems:
+        sys.exit(1)
+
+
+@cli.command()
+@course_option
+@click.argument("sets", nargs=-1, metavar="[SET]...")
+@click.option("--seeds", default=200, show_default=True, help="Runs of the hidden checks with fresh inputs.")
+@click.option("--quick", is_flag=True, help="Judge variants in this process instead of the sandbox.")
+@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@json_option
+def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
+    """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
+    from autograder.audit import audit_set, print_table
+
+    with clear_errors():
+        course = Course(folder)
+        names = chosen_sets(course, sets, course.set_names())
+        reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
+    if as_json:
+        click.echo(json.dumps([r.to_json() for r in reports]))
+    else:
+        print_table(reports)
+    if not all(r.ok for r in reports):
+        sys.exit(1)
+
+
+@cli.command()
+@course_option
+@json_option
+def doctor(folder: Path, as_json: bool) -> None:
+    """Say what works on this machine, and how to mend what does not."""
+    from autograder.doctor import examine
+
+    findings = examine(folder)
+    if as_json:
+        click.echo(json.dumps([vars(f) for f in findings]))
+    else:
+        table = Table(show_header=False, box=None)
+        for found in findings:
+            mark = "[green]ok[/]" if found.ok else "[bold red]no[/]"
+            table.add_row(mark, found.what, found.said + ("" if found.ok else f"\nto mend: {found.mend}"))
+        out.print(table)
+    if not all(f.ok for f in findings):
+        sys.exit(1)
