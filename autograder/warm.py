@@ -92,11 +92,11 @@ def process_tree() -> dict[int, list[int]]:
 
 def below(pid: int, tree: dict[int, list[int]]) -> list[int]:
     """All descendants of a process."""
-    found, todo = [], [pid]
-    while todo:
-        for child in tree.get(todo.pop(), []):
+    found, waiting = [], [pid]
+    while waiting:
+        for child in tree.get(waiting.pop(), []):
             found.append(child)
-            todo.append(child)
+            waiting.append(child)
     return found
 
 

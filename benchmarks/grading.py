@@ -2,9 +2,9 @@
 
     python benchmarks/grading.py [--count 40] [--set ps2-self-attention]
 
-Both grade the same honest submissions (the right ones of the example class, under new ids) from an empty gradebook,
-one process each, as whole commands: start-up is included. Two figures are printed for each: wall time, and CPU time of
-the command with all its children, which is what a core is busy with.
+Both grade the same honest submissions (right and wrong ones of the example class, under new ids) from an empty
+gradebook, as whole commands on one and the same core: start-up is included. Two figures are printed for each: wall
+time, and CPU time of the command with all its children.
 """
 
 from __future__ import annotations
@@ -65,11 +65,12 @@ def main() -> None:
     parser.add_argument("--set", default="ps2-self-attention")
     options = parser.parse_args()
     name, count, python = options.set, options.count, sys.executable
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # inherited by the commands: one core for each
     with tempfile.TemporaryDirectory() as place:
         stock = course(Path(place) / "stock", STOCK, name, count)
         engine = course(Path(place) / "engine", ENGINE, name, count)
         timed(stock, python, "-m", "nbgrader", "generate_assignment", name, "--create")
-        print(f"{count} submissions to {name}, one process each")
+        print(f"{count} submissions to {name}, on one core")
         ours = timed(engine, python, "-m", "autograder", "grade", "--jobs", "1")
         print(f"python -m autograder grade: {ours[0] / count:.3f} s each (CPU {ours[1] / count:.3f} s)", flush=True)
         theirs = timed(stock, python, "-m", "nbgrader", "autograde", name)

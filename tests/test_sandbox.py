@@ -52,12 +52,12 @@ def shown(student: Student, source: str) -> str:
 def processes_of(sandbox: Sandbox) -> list[int]:
     """All processes in the sandbox, seen from outside."""
     assert sandbox.process is not None
-    found, todo = [], [sandbox.process.pid]
-    while todo:
-        pid = todo.pop()
+    found, waiting = [], [sandbox.process.pid]
+    while waiting:
+        pid = waiting.pop()
         for child in children(pid):
             found.append(child)
-            todo.append(child)
+            waiting.append(child)
     return found
 
 
