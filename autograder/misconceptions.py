@@ -2,7 +2,7 @@
 
 A set's `catalogue.py` registers variants with `wrong`, `right` and `edited`. While a student is judged, every answer
 is recorded. The same test cell is then run on each wrong variant with the same inputs; a variant is named when it
-gives at least one of the student's wrong answers and contradicts none of the right ones.
+gives the student's wrong answers, mostly, and contradicts none of the right ones.
 """
 
 from __future__ import annotations
@@ -281,31 +281,34 @@ def _same(one: Entry, other: Entry) -> bool:
     return close(one.value, other.value, TYPED_ATOL if one.key.startswith("value ") else ATOL)
 
 
-def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]) -> tuple[set[int], int]:
-    """Which of the student's wrong answers (by number) the variant gives, and how many right ones it contradicts.
+def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]) -> set[int]:
+    """Which of the student's wrong answers (by number) the variant gives; none where it is not what the student did.
 
-    Where the variant gives nothing but the same errors, it must give all of them: errors are alike for many reasons.
+    It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
+    places where it is wrong itself, or when all it gives are errors and not all of those: errors are alike for many
+    reasons.
     """
     references, variants = _grouped(reference), _grouped(variant)
     seen: dict[tuple[str, str], int] = defaultdict(int)
-    gives, misses, contradicts = set(), 0, 0
+    gives, misses = set(), 0
     for number, entry in enumerate(student):
         place = entry.check, entry.key
         index = seen[place]
         seen[place] += 1
         if index >= len(references.get(place, [])) or index >= len(variants.get(place, [])):
             continue
-        is_right = _same(entry, references[place][index])
-        is_same = _same(entry, variants[place][index])
-        if not is_right and is_same:
+        right, given = references[place][index], variants[place][index]
+        is_same = _same(entry, given)
+        if _same(entry, right):
+            if not is_same:
+                return set()
+        elif is_same:
             gives.add(number)
-        elif is_right and not is_same:
-            contradicts += 1
-        elif not is_right and not _same(variants[place][index], references[place][index]):
+        elif not _same(given, right):
             misses += 1
-    if misses and all(student[number].error for number in gives):
-        return set(), contradicts
-    return gives, contradicts
+    if misses > len(gives) or (misses and all(student[number].error for number in gives)):
+        return set()
+    return gives
 
 
 def recognise(
@@ -314,8 +317,8 @@ def recognise(
     """The variants that explain the student's wrong answers, those that explain most first."""
     candidates = []
     for variant, transcript in runs:
-        gives, contradicts = explained(student, reference, transcript)
-        if gives and not contradicts:
+        gives = explained(student, reference, transcript)
+        if gives:
             candidates.append((variant, gives))
     found: list[Variant] = []
     covered: set[int] = set()

@@ -346,6 +346,13 @@ class _Publisher(DisplayPublisher):
         self.shell.outputs.items.clear()
 
 
+KERNEL_MAGICS = ("autosave", "connect_info", "qtconsole", "edit", "less", "more", "man", "clear", "subshell")
+
+
+def _no_magic(line: str) -> None:
+    """Stands for a magic that only a notebook's own kernel has and that changes no result."""
+
+
 class Shell(InteractiveShell):
     """An IPython shell without terminal, history file or kernel."""
 
@@ -360,6 +367,11 @@ class Shell(InteractiveShell):
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Context"
         super().__init__(config=config, **kwargs)
+        for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
+            self.register_magic_function(_no_magic, "line", name)
+
+    def enable_gui(self, gui: str | None = None) -> None:
+        """`%matplotlib inline` and its like: figures are kept as pictures in any case."""
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:
         self.outputs.error(etype.__name__, str(evalue), [str(line) for line in stb])
@@ -410,6 +422,7 @@ def serve(shell: Shell, channel: Channel) -> None:
     workspace = Workspace(shell.user_ns, call_back, shell.is_cell)
     sys.stdout, sys.stderr = Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
     builtins.input = no_input
+    sys.path.insert(0, "")  # a notebook can import the files that it has written beside itself
     signal.signal(signal.SIGINT, signal.default_int_handler)
     while True:
         try:

@@ -33,6 +33,7 @@ MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
 NOBODY = 65534
 HOME = "/home/student"
+FRESH = (HOME, "/tmp", "/dev/shm")
 COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 PF_EXITING = 4
 ENDING_SECONDS = 2.0
@@ -137,8 +138,18 @@ def private_folders(limits: dict[str, Any]) -> None:
     _checked("make mounts private", libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
     flags = MS_NOSUID | MS_NODEV
     size = f"size={limits['disk_bytes']},nr_inodes=4096,mode=0700"
-    for folder in (HOME, "/tmp", "/dev/shm"):
+    # a Python environment may itself lie below /tmp: it is held open and put back
+    kept = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in (sys.prefix, sys.base_prefix)}
+    for folder in FRESH:
         _mount("tmpfs", folder, flags, size)
+    for folder, held in kept.items():
+        if folder.startswith(tuple(f"{fresh}/" for fresh in FRESH)):
+            os.makedirs(folder, exist_ok=True)
+            _checked(
+                f"put {folder} back",
+                libc.mount(f"/proc/self/fd/{held}".encode(), folder.encode(), None, MS_BIND | MS_REC, None),
+            )
+        os.close(held)
     _mount("tmpfs", "/proc", flags | MS_NOEXEC | MS_RDONLY, "mode=0555")
     _mount("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")  # for lines like !ls
     # A shared mapping of /dev/zero holds memory that no process is charged for.

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy
 import pytest
 
 from autograder.channel import Closed
@@ -466,3 +467,36 @@ def test_as_an_ordinary_user() -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-3000:]
+
+
+def test_a_python_environment_below_tmp_stays_in_sight(tmp_path: Path) -> None:
+    """Each submission gets a /tmp of its own; what the interpreter itself needs from there is put back."""
+    environment = tmp_path / "environment"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    (packages / "late.py").write_text("value = 42\n")
+    real = Path(numpy.__file__).parents[1]
+    (packages / "real.pth").write_text(f"{real}\n{ROOT}\n")
+    code = (
+        "import time\n"
+        "from autograder.sandbox import Limits, Sandbox\n"
+        "sandbox = Sandbox()\n"
+        "student = sandbox.start(Limits())\n"
+        "student.channel.send({'op': 'run', 'source': 'import late; print(late.value)', 'seconds': 10})\n"
+        "print(student.channel.receive(time.monotonic() + 20)[0])\n"
+        "sandbox.close()\n"
+    )
+    done = subprocess.run([environment / "bin" / "python", "-c", code], capture_output=True, text=True, timeout=120)
+    assert "'text': '42" in done.stdout, done.stdout + done.stderr[-2000:]
+
+
+@pytest.mark.parametrize(
+    "line", ["%matplotlib inline", "%matplotlib", "%autosave 60", "%connect_info", "%pylab inline"]
+)
+def test_magics_of_a_notebooks_kernel_stop_no_cell(student: Student, line: str) -> None:
+    assert "went on" in shown(student, f"{line}\nprint('went on')")
+
+
+def test_a_notebook_imports_what_it_wrote(student: Student) -> None:
+    ask(student, "%%writefile mine.py\nvalue = 42")
+    assert shown(student, "import mine; print(mine.value)") == "42\n"
