@@ -124,7 +124,7 @@ def test_pages_show_nothing_hidden(by_command: tuple[Path, list[dict]]) -> None:
         *folder.glob("feedback/*/*/*.html"),
         *folder.glob("report/*.html"),
         *folder.glob("autograded/*/*/*.ipynb"),
-        *(ROOT / "assignments").glob("*/*.ipynb"),
+        *(ROOT / "assignments" / SET).glob("*.ipynb"),
     ]
     assert len(places) > 2 * len(expected())
     for path in places:
