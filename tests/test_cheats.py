@@ -410,7 +410,8 @@ while frame:
     frame = frame.f_back
 history = [*In, *map(str, Out.values())]
 for root in ('/home', '/tmp', '/opt', '/etc', '/dev/shm', '/proc'):
-    for d, _, files in os.walk(root):
+    for d, inside, files in os.walk(root):
+        inside[:] = [i for i in inside if os.path.join(d, i) not in (sys.prefix, sys.base_prefix)]
         for f in files:
             try: text = open(os.path.join(d, f), errors='replace').read(10**6)
             except OSError: continue
