@@ -146,7 +146,9 @@ def test_nothing_is_left_for_the_next(sandbox: Sandbox) -> None:
     walk = "import os\nfor d, folders, files in os.walk('/'):\n"
     walk += "    folders[:] = [f for f in folders if f != 'usr' and 'lib' not in f]\n"
     leave = "    try: open(d + '/planted', 'w').write('x'); print(d)\n    except OSError: pass"
-    assert sorted(ended(sandbox, walk + leave).split()) == ["/dev/shm", "/home/student", "/tmp"]
+    own = ("/dev/shm", "/home/student", "/tmp")  # fresh for each; a Python environment in /tmp brings folders above it
+    places = ended(sandbox, walk + leave).split()
+    assert set(own) <= set(places) and all(p.startswith(own) for p in places)
     assert ended(sandbox, walk + "    if 'planted' in files: print(d)\nprint('looked')") == "looked\n"
 
 
