@@ -209,8 +209,8 @@ def grade_set(
             if students is not None and student not in students:
                 continue
             prepared = Prepared(files, student, settings, seed).read(folder)
-            stored = None if settings.force else store.get(name, student)
-            if stored is not None and stored.key == prepared.key:
+            stored = _unchanged(store, prepared, settings.force)
+            if stored is not None:
                 yield Step(stored, False)
             elif isinstance(prepared, Result):
                 yield _stored(store, prepared)
@@ -229,12 +229,18 @@ def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Ste
     For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
     SandboxRefused, BadSource, BadCatalogue.
     """
-    stored = None if force else store.get(prepared.assignment, prepared.student)
-    if stored is not None and stored.key == prepared.key:
+    stored = _unchanged(store, prepared, force)
+    if stored is not None:
         return Step(stored, False)
     if isinstance(prepared, Job):
         prepared = Result.from_json(json.loads(run_job(prepared.to_bytes())))
     return _stored(store, prepared)
+
+
+def _unchanged(store: Store, prepared: Job | Result, force: bool) -> Result | None:
+    """The stored result of this very submission, set and grader; None where it must be judged."""
+    stored = None if force else store.get(prepared.assignment, prepared.student)
+    return stored if stored is not None and stored.key == prepared.key else None
 
 
 def _stored(store: Store, result: Result, ran: bool = True) -> Step:
@@ -252,17 +258,9 @@ def _alone(job: Job, make_executor: Callable[[], Executor]) -> Result:
     try:
         return Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
     except BrokenExecutor:
-        return Result(
-            student=job.student,
-            assignment=job.assignment,
-            key=job.key,
-            status=UNREADABLE,
-            reason="the grader's own process died twice while it judged this submission; please report it",
-            seed=job.seed,
-            sandbox=job.sandbox,
-            grader_version=job.grader_version,
-            assignment_version=job.assignment_version,
-            events=["the grader process died twice on this submission"],
+        return job.unjudged(
+            "the grader's own process died twice while it judged this submission; please report it",
+            ["the grader process died twice on this submission"],
         )
     finally:
         executor.shutdown(wait=True, cancel_futures=True)

@@ -69,6 +69,23 @@ class Job:
     def from_bytes(cls, data: bytes) -> Job:
         return cls(**json.loads(data))
 
+    def unjudged(self, reason: str, events: list[str]) -> Result:
+        """The result where the grader, not the submission, is to blame: no score, and who must act."""
+        return Result(
+            student=self.student,
+            assignment=self.assignment,
+            key=self.key,
+            status=UNREADABLE,
+            reason=reason,
+            seed=self.seed,
+            sandbox=self.sandbox,
+            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
+            grader_version=self.grader_version,
+            assignment_version=self.assignment_version,
+            notes=list(self.notes),
+            events=events,
+        )
+
     def rebuilt(self) -> Rebuilt:
         return Rebuilt([RebuiltCell(**c) for c in self.cells], list(self.notes), list(self.events))
 
@@ -264,20 +281,8 @@ class Judge:
         """The result where the grader itself failed: no score, and who must act."""
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {last.name}, line {last.lineno}"
-        return Result(
-            student=self.job.student,
-            assignment=self.job.assignment,
-            key=self.job.key,
-            status=UNREADABLE,
-            reason=f"the grader itself failed on this submission ({where}); please report it",
-            seed=self.job.seed,
-            sandbox=self.job.sandbox,
-            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            grader_version=self.job.grader_version,
-            assignment_version=self.job.assignment_version,
-            notes=self.rebuilt.notes,
-            events=[*self.events, f"the grader failed: {where}: {str(error)[:300]}"],
-        )
+        events = [*self.events, f"the grader failed: {where}: {str(error)[:300]}"]
+        return self.job.unjudged(f"the grader itself failed on this submission ({where}); please report it", events)
 
     def _one_cell(self, number: int, cell: RebuiltCell) -> None:
         begin = time.monotonic()
