@@ -309,11 +309,6 @@ class Client:
 
     # what test cells use
 
-    def names(self) -> set[str]:
-        reply, answer = self.request({"op": "names"}, [])
-        found = self.unpack(reply.get("ok"), answer, "names")
-        return {n for n in found if isinstance(n, str)} if isinstance(found, list) else set()
-
     def get(self, names: list[str]) -> dict[str, Any]:
         """Values of those of `names` that exist. Data is recorded, dictionaries key by key."""
         reply, answer = self.request({"op": "get", "names": sorted(names)}, [])

@@ -146,9 +146,6 @@ class Workspace:
         except BaseException as error:  # SystemExit and KeyboardInterrupt of the student's code are answers too
             return {"error": describe(error, self.is_student_file)}, []
 
-    def do_names(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
-        return {"ok": self.out([n for n in self.namespace if isinstance(n, str)], sent)}
-
     def do_get(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
         found = {n: self.namespace[n] for n in request["names"] if n in self.namespace}
         return {"found": {n: self.out(v, sent) for n, v in found.items()}}
