@@ -1,0 +1,1334 @@
+# ruff: noqa: F821
+"""Right variants and misconceptions of ps9-architectures.
+
+Names such as `np`, `nn` and `F` are those of the notebook. Each misconception carries the sentence that its author
+reads in the feedback.
+"""
+
+from autograder.misconceptions import edited, right, survivor, wrong
+
+# --------------------------------------------------------------------------- exercise 1: conv_output_size
+
+edited(
+    "conv_output_size",
+    "size_without_the_first_place",
+    "// stride + 1",
+    "// stride",
+    says="You count the moves; there is one place more than moves, the one at which the kernel starts.",
+)
+edited(
+    "conv_output_size",
+    "size_with_padding_once",
+    "2 * padding",
+    "padding",
+    says="Your padding lies on one side only; it is added on each side, so it counts twice.",
+)
+edited(
+    "conv_output_size",
+    "size_without_padding",
+    " + 2 * padding",
+    "",
+    says="Your size does not depend on the padding, which makes the line of pixels longer.",
+)
+edited(
+    "conv_output_size",
+    "size_without_stride",
+    " // stride",
+    "",
+    says="Your size does not depend on the stride; with stride 2 the kernel visits only every second place.",
+)
+edited(
+    "conv_output_size",
+    "size_not_rounded",
+    "// stride",
+    "/ stride",
+    says="Your sizes are not whole numbers where pixels are left over; the last move that does not fit is not made.",
+)
+edited(
+    "conv_output_size",
+    "size_one_added_too_early",
+    "- kernel) // stride + 1",
+    "- kernel + 1) // stride",
+    says="You add the 1 before the division by the stride. The first place is visited whatever the stride is, so it "
+    "is added at the end.",
+)
+edited(
+    "conv_output_size",
+    "size_of_the_transposed_convolution",
+    "(n + 2 * padding - kernel) // stride + 1",
+    "(n - 1) * stride - 2 * padding + kernel",
+    says="This is the formula of the transposed convolution, which makes images larger.",
+)
+edited(
+    "conv_output_size",
+    "size_by_stride_alone",
+    "(n + 2 * padding - kernel) // stride + 1",
+    "-(-n // stride)",
+    says="You divide by the stride alone. That holds with padding 'same'; here kernel and padding count.",
+)
+edited(
+    "conv_output_size",
+    "size_kernel_not_subtracted",
+    "(n + 2 * padding - kernel) // stride + 1",
+    "(n + 2 * padding) // stride + 1",
+    says="Your kernel runs over the right end; its own size has to be subtracted before you divide.",
+)
+edited(
+    "conv_output_size",
+    "size_divided_piece_by_piece",
+    "(n + 2 * padding - kernel) // stride + 1",
+    "n // stride + 2 * padding // stride - kernel // stride + 1",
+    says="You divide pixels, padding and kernel one by one and round each; subtract first and divide once.",
+)
+edited(
+    "conv_output_size",
+    "size_padded_by_half_the_kernel",
+    "(n + 2 * padding - kernel) // stride + 1",
+    "(n + 2 * padding - kernel // 2) // stride + 1",
+    says="You subtract half a kernel; the whole kernel has to lie inside, so its whole size is subtracted.",
+)
+
+
+@wrong(
+    "conv_output_size",
+    says="You round up where pixels are left over; a kernel that would stick out at the end is not placed.",
+)
+def size_rounded_up(n, kernel, stride=1, padding=0):
+    return math.ceil((n + 2 * padding - kernel) / stride) + 1
+
+
+@wrong(
+    "conv_output_size",
+    says="You round to the nearest whole number; what is left over at the end is dropped, however much it is.",
+)
+def size_rounded_to_the_nearest(n, kernel, stride=1, padding=0):
+    return round((n + 2 * padding - kernel) / stride + 1)
+
+
+@right("conv_output_size")
+def size_by_rounding_up(n, kernel, stride=1, padding=0):
+    return math.ceil((n + 2 * padding - (kernel - 1)) / stride)
+
+
+@right("conv_output_size")
+def size_by_walking(n, kernel, stride=1, padding=0):
+    start, places = -padding, 0
+    while start + kernel <= n + padding:
+        places += 1
+        start += stride
+    return places
+
+
+@right("conv_output_size")
+def size_of_a_range(n, kernel, stride=1, padding=0):
+    return len(range(0, n + 2 * padding - kernel + 1, stride))
+
+
+@right("conv_output_size")
+def size_as_a_float(n, kernel, stride=1, padding=0):
+    return np.floor((n - kernel + 2 * padding) / stride + 1)
+
+
+@right("conv_output_size")
+def size_by_torch(n, kernel, stride=1, padding=0):
+    line, weights = torch.zeros(1, 1, n), torch.zeros(1, 1, kernel)
+    return torch.tensor(F.conv1d(line, weights, stride=stride, padding=padding).shape[-1])
+
+
+# ---------------------------------------------------------------------------- exercise 2: parameter_count
+
+edited(
+    "parameter_count",
+    "count_kernels_not_square",
+    "c_in * k * k + 1",
+    "c_in * k + 1",
+    says="Your kernels are k numbers long; they are squares of k × k numbers.",
+)
+edited(
+    "parameter_count",
+    "count_without_biases_of_convolutions",
+    "c_in * k * k + 1",
+    "c_in * k * k",
+    says="The biases of the convolutions are missing: one for each output channel.",
+)
+edited(
+    "parameter_count",
+    "count_without_biases_of_linear_layers",
+    "n_in + 1",
+    "n_in",
+    says="The biases of the linear layers are missing: one for each output.",
+)
+edited(
+    "parameter_count",
+    "count_one_kernel_per_output",
+    "c_in * k * k + 1",
+    "k * k + 1",
+    says="You count one kernel for each output channel; it has one for each pair of an input and an output channel.",
+)
+edited(
+    "parameter_count",
+    "count_biases_of_the_inputs",
+    "c_out * (c_in * k * k + 1)",
+    "c_in * (c_out * k * k + 1)",
+    says="Your convolutions have a bias for each input channel; biases belong to the output channels.",
+)
+edited(
+    "parameter_count",
+    "count_biases_of_the_linear_inputs",
+    "n_out * (n_in + 1)",
+    "n_in * (n_out + 1)",
+    says="Your linear layers have a bias for each input; biases belong to the outputs.",
+)
+edited(
+    "parameter_count",
+    "count_a_bias_for_each_kernel",
+    "c_out * (c_in * k * k + 1)",
+    "c_out * c_in * (k * k + 1)",
+    says="You count a bias for each kernel; all kernels of an output channel are summed and share one bias.",
+)
+edited(
+    "parameter_count",
+    "count_last_layer_only",
+    "total += n_out",
+    "total = n_out",
+    says="A linear layer overwrites what you counted before it; add to the total.",
+)
+edited(
+    "parameter_count",
+    "count_last_convolution_only",
+    "total += c_out",
+    "total = c_out",
+    says="A convolution overwrites what you counted before it; add to the total.",
+)
+edited(
+    "parameter_count",
+    "count_first_layer_only",
+    "    return total",
+    "        return total\n    return 0",
+    says="You return after the first layer, inside the loop; the return belongs behind it.",
+)
+
+
+@wrong("parameter_count", says="Your biases are missing: each output channel and each output of a layer has one.")
+def count_without_biases(layers):
+    total = 0
+    for kind, *sizes in layers:
+        if kind == "conv":
+            total += sizes[0] * sizes[1] * sizes[2] ** 2
+        elif kind == "linear":
+            total += sizes[0] * sizes[1]
+    return total
+
+
+@wrong("parameter_count", says="You count one bias for each layer; each output (channel) has its own.")
+def count_one_bias_per_layer(layers):
+    total = 0
+    for kind, *sizes in layers:
+        if kind == "conv":
+            total += sizes[0] * sizes[1] * sizes[2] ** 2 + 1
+        elif kind == "linear":
+            total += sizes[0] * sizes[1] + 1
+    return total
+
+
+@wrong("parameter_count", says="Your pooling has parameters; it takes the largest number and has nothing to learn.")
+def count_windows_of_pooling(layers):
+    total = 0
+    for kind, *sizes in layers:
+        if kind == "conv":
+            total += sizes[1] * (sizes[0] * sizes[2] ** 2 + 1)
+        elif kind == "linear":
+            total += sizes[1] * (sizes[0] + 1)
+        else:
+            total += sizes[0] ** 2
+    return total
+
+
+@wrong("parameter_count", says="You give one number for each layer; their sum is asked for.")
+def count_layer_by_layer(layers):
+    counts = []
+    for kind, *sizes in layers:
+        if kind == "conv":
+            counts.append(sizes[1] * (sizes[0] * sizes[2] ** 2 + 1))
+        elif kind == "linear":
+            counts.append(sizes[1] * (sizes[0] + 1))
+        else:
+            counts.append(0)
+    return counts
+
+
+@wrong(
+    "parameter_count",
+    says="You take the layers out of the list that you were given, so that it is empty afterwards. Walk through it "
+    "instead.",
+)
+def count_and_empty_the_list(layers):
+    total = 0
+    while layers:
+        kind, *sizes = layers.pop()
+        if kind == "conv":
+            total += sizes[1] * (sizes[0] * sizes[2] ** 2 + 1)
+        elif kind == "linear":
+            total += sizes[1] * (sizes[0] + 1)
+    return total
+
+
+@right("parameter_count")
+def count_by_match(layers):
+    def of(layer):
+        match layer:
+            case ("conv", c_in, c_out, k):
+                return c_in * c_out * k**2 + c_out
+            case ("linear", n_in, n_out):
+                return n_in * n_out + n_out
+        return 0
+
+    return sum(map(of, layers))
+
+
+@right("parameter_count")
+def count_by_length_of_the_tuple(layers):
+    total = np.float64(0)
+    for _, *sizes in layers:
+        if len(sizes) > 1:
+            total = total + np.prod(sizes) * (sizes[2] if len(sizes) == 3 else 1) + sizes[1]
+    return total
+
+
+@right("parameter_count")
+def count_with_modules(layers):
+    make = {
+        "conv": nn.Conv2d,
+        "linear": nn.Linear,
+        "pool": nn.MaxPool2d,
+    }
+    network = nn.Sequential(*(make[kind](*sizes) for kind, *sizes in layers))
+    return sum(p.numel() for p in network.parameters())
+
+
+@right("parameter_count")
+def count_by_recursion(layers):
+    if not layers:
+        return 0
+    first, rest = layers[0], layers[1:]
+    if first[0] == "pool":
+        return count_by_recursion(rest)
+    area = first[3] ** 2 if first[0] == "conv" else 1
+    return (first[1] * area + 1) * first[2] + count_by_recursion(rest)
+
+
+for kind in ("conv", "linear"):
+    survivor(
+        "parameter_count",
+        f'if kind == "{kind}"',
+        f'if kind <= "{kind}"',
+        "The kinds are conv, linear and pool, in the order of the alphabet, and earlier ones are dealt with.",
+    )
+
+# ----------------------------------------------------------------------- exercises 3 and 4: the two networks
+
+FIRST_POOLED = "nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)\n        nn.ReLU(),\n        nn.MaxPool2d(2),"
+SECOND_POOLED = "nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)\n        nn.ReLU(),\n        nn.MaxPool2d(2),"
+LAST = "nn.Linear(120, 4),"
+
+
+def in_both(name, old, new, says):
+    """The same slip in either network."""
+    for network in ("pooled", "strided"):
+        edited(f"{network}_cnn", f"{network}_{name}", old, new, says=says)
+
+
+in_both(
+    "relu_on_the_logits",
+    LAST,
+    "nn.Linear(120, 4), nn.ReLU(),",
+    says="A ReLU stands behind the last layer, so that no logit is ever negative; nothing comes after it.",
+)
+in_both(
+    "softmax_on_the_logits",
+    LAST,
+    "nn.Linear(120, 4), nn.Softmax(dim=1),",
+    says="Your network ends in a softmax. Logits are asked for; PyTorch's cross_entropy applies the softmax itself.",
+)
+in_both(
+    "log_softmax_on_the_logits",
+    LAST,
+    "nn.Linear(120, 4), nn.LogSoftmax(dim=1),",
+    says="Your network ends in a log-softmax. Logits are asked for; PyTorch's cross_entropy applies it itself.",
+)
+in_both(
+    "no_relu_between_the_last_layers",
+    "nn.Linear(320, 120),\n        nn.ReLU(),",
+    "nn.Linear(320, 120),",
+    says="There is no ReLU between the last two linear layers, so that together they are no more than one.",
+)
+in_both(
+    "no_relu_between_the_first_linear_layers",
+    "nn.Linear(576, 320),\n        nn.ReLU(),",
+    "nn.Linear(576, 320),",
+    says="There is no ReLU between the first two linear layers, so that together they are no more than one.",
+)
+in_both(
+    "no_relu_after_linear_layers",
+    "nn.Linear(576, 320),\n        nn.ReLU(),\n        nn.Linear(320, 120),\n        nn.ReLU(),",
+    "nn.Linear(576, 320), nn.Linear(320, 120),",
+    says="There is no ReLU behind your linear layers, so that the three together are no more than one.",
+)
+in_both(
+    "sigmoid_for_relu",
+    "nn.Linear(320, 120),\n        nn.ReLU(),",
+    "nn.Linear(320, 120), nn.Sigmoid(),",
+    says="The last bend of your network is a sigmoid; a ReLU is asked for.",
+)
+in_both(
+    "dropout",
+    "nn.Linear(320, 120),\n        nn.ReLU(),",
+    "nn.Linear(320, 120), nn.ReLU(), nn.Dropout(0.5),",
+    says="Your network has dropout, which sets numbers to zero at random in training mode; here nothing is dropped.",
+)
+in_both(
+    "without_the_middle_linear_layer",
+    "nn.Linear(320, 120),\n        nn.ReLU(),\n        nn.Linear(120, 4),",
+    "nn.Linear(320, 4),",
+    says="A linear layer is missing: the widths are 576, 320, 120 and 4.",
+)
+in_both(
+    "convolutions_without_bias",
+    "nn.Conv2d(1, 8, 3,",
+    "nn.Conv2d(1, 8, 3, bias=False,",
+    says="Your first convolution has no bias; each of the five layers has one.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_by_the_mean",
+    SECOND_POOLED,
+    SECOND_POOLED.replace("Max", "Avg"),
+    says="Your second pooling takes the mean of four numbers; the largest is asked for.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_by_the_mean_first",
+    FIRST_POOLED,
+    FIRST_POOLED.replace("Max", "Avg"),
+    says="Your first pooling takes the mean of four numbers; the largest is asked for.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_with_padding_in_the_second_convolution",
+    FIRST_POOLED + "  # (B, 8, 14, 14)\n        nn.Conv2d(8, 16, 3),",
+    FIRST_POOLED.replace(", padding=1", "") + "  # (B, 8, 13, 13)\n        nn.Conv2d(8, 16, 3, padding=1),",
+    says="The padding stands in the second convolution; it belongs to the first. (28, 26, 13, 13, 6 also ends in 6.)",
+)
+edited(
+    "pooled_cnn",
+    "pooled_in_windows_of_three",
+    SECOND_POOLED,
+    SECOND_POOLED.replace("MaxPool2d(2)", "MaxPool2d(3, stride=2, padding=1)"),
+    says="Your second pooling looks at windows of 3 × 3, which overlap; they should be 2 × 2.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_once_and_strided_once",
+    SECOND_POOLED,
+    "nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(),",
+    says="Your second convolution moves by 2 pixels in place of pooling; that is the network of exercise 4.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_without_relu_after_the_first_convolution",
+    FIRST_POOLED,
+    FIRST_POOLED.replace("nn.ReLU(),", ""),
+    says="There is no ReLU behind your first convolution; pooling does not take its place.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_without_relu_after_the_second_convolution",
+    SECOND_POOLED,
+    SECOND_POOLED.replace("nn.ReLU(),", ""),
+    says="There is no ReLU behind your second convolution; pooling does not take its place.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_with_padding_everywhere",
+    "nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)",
+    "nn.Conv2d(8, 16, 3, padding=1),",
+    says="Both of your convolutions are padded, which makes 28, 14, 14, 7; the second has no padding.",
+)
+edited(
+    "pooled_cnn",
+    "pooled_with_reflections",
+    "nn.Conv2d(1, 8, 3, padding=1)",
+    "nn.Conv2d(1, 8, 3, padding=1, padding_mode='reflect')",
+    says="You pad with the image's own pixels; padding is with zeros.",
+)
+edited(
+    "strided_cnn",
+    "strided_and_padded_with_copies",
+    "nn.Conv2d(1, 8, 3, padding=1, stride=2)",
+    "nn.Conv2d(1, 8, 3, padding=1, stride=2, padding_mode='replicate')",
+    says="You pad with the image's own pixels; padding is with zeros.",
+)
+
+
+@wrong("pooled_cnn", says="Your poolings take the mean of four numbers; the largest is asked for.")
+def pooled_by_means():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn", says="Your convolutions move by 2 pixels and nothing is pooled; that is the network of exercise 4."
+)
+def pooled_not_at_all():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="Your poolings look at windows of 3 × 3, which overlap; they should be 2 × 2.")
+def pooled_in_overlapping_windows():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(3, 2, 1),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn",
+    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+)
+def pooled_with_tanh():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.Tanh(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.Tanh(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Tanh(),
+        nn.Linear(320, 120),
+        nn.Tanh(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn", says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for."
+)
+def pooled_with_leaky_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.LeakyReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.LeakyReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.LeakyReLU(),
+        nn.Linear(320, 120),
+        nn.LeakyReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+def pooled_with_gelu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.GELU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.GELU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.GELU(),
+        nn.Linear(320, 120),
+        nn.GELU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+def pooled_with_relu6():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU6(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU6(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU6(),
+        nn.Linear(320, 120),
+        nn.ReLU6(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="There is no ReLU in your network, so that apart from pooling it is one linear map.")
+def pooled_without_any_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="There is no ReLU behind your convolutions; it stands behind every layer but the last.")
+def pooled_without_relu_after_convolutions():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+)
+def strided_with_tanh():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.Tanh(),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.Tanh(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Tanh(),
+        nn.Linear(320, 120),
+        nn.Tanh(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
+)
+def strided_with_leaky_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.LeakyReLU(),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.LeakyReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.LeakyReLU(),
+        nn.Linear(320, 120),
+        nn.LeakyReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+def strided_with_gelu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.GELU(),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.GELU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.GELU(),
+        nn.Linear(320, 120),
+        nn.GELU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+def strided_with_relu6():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.ReLU6(),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.ReLU6(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU6(),
+        nn.Linear(320, 120),
+        nn.ReLU6(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="There is no ReLU in your network, so that all its layers together are one linear map.")
+def strided_without_any_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="There is no ReLU behind your convolutions; it stands behind every layer but the last.")
+def strided_without_relu_after_convolutions():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your network pools as in exercise 3; here the convolutions move by 2 pixels and nothing is pooled.",
+)
+def strided_and_not_at_all():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your network takes means of four numbers. That is pooling, too; let the convolutions move by 2 instead.",
+)
+def strided_and_averaged():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Only your first convolution moves by 2 pixels; pooling stands behind the second. Both should have stride 2.",
+)
+def strided_once_and_pooled_once():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, 2, 1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Only your second convolution moves by 2 pixels; pooling stands behind the first. Both should have stride 2.",
+)
+def pooled_once_and_strided_then():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, 2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+edited(
+    "strided_cnn",
+    "strided_with_padding_everywhere",
+    "nn.Conv2d(8, 16, 3, stride=2)",
+    "nn.Conv2d(8, 16, 3, stride=2, padding=1)",
+    says="Both of your convolutions are padded, which makes 28, 14, 7; the second has no padding.",
+)
+edited(
+    "strided_cnn",
+    "strided_in_the_first_convolution_only",
+    "nn.Conv2d(8, 16, 3, stride=2)",
+    "nn.Conv2d(8, 16, 3)",
+    says="Your second convolution moves by 1 pixel and makes 12 of 14; both move by 2.",
+)
+edited(
+    "strided_cnn",
+    "strided_without_relu_after_the_first_convolution",
+    "nn.ReLU(),\n        nn.Conv2d(8, 16, 3, stride=2)",
+    "nn.Conv2d(8, 16, 3, stride=2)",
+    says="There is no ReLU behind your first convolution, so that the two together are no more than one.",
+)
+edited(
+    "strided_cnn",
+    "strided_without_relu_after_the_second_convolution",
+    "nn.ReLU(),\n        nn.Flatten(),",
+    "nn.Flatten(),",
+    says="There is no ReLU behind your second convolution; it stands behind every layer but the last.",
+)
+
+
+@wrong(
+    "pooled_cnn", says="Your forward pass is cut off from the gradient (no_grad, detach or .data), so it cannot learn."
+)
+class PooledWithoutGradient(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3)
+        self.fc1, self.fc2, self.fc3 = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        with torch.no_grad():
+            x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+            x = F.max_pool2d(F.relu(self.conv2(x)), 2).flatten(1)
+        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+@wrong(
+    "strided_cnn", says="Your forward pass is cut off from the gradient (no_grad, detach or .data), so it cannot learn."
+)
+class StridedWithoutGradient(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 8, 3, 2, 1), nn.Conv2d(8, 16, 3, 2)
+        self.fc1, self.fc2, self.fc3 = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = F.relu(self.conv2(F.relu(self.conv1(x)))).flatten(1).detach()
+        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+@wrong(
+    "pooled_cnn",
+    says="Your images get mixed: a row of 576 numbers takes from several of them. Keep axis 0, B, where it is.",
+)
+class PooledWithMixedImages(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.conv2 = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3)
+        self.fc1, self.fc2, self.fc3 = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.max_pool2d(F.relu(self.conv2(x)), 2).transpose(0, 1).reshape(-1, 576)
+        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+# ............................................................................................. right ones
+
+
+@right("pooled_cnn")
+class PooledAsAClass(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1 = nn.Conv2d(in_channels=1, out_channels=8, kernel_size=(3, 3), padding=(1, 1))
+        self.conv2 = nn.Conv2d(in_channels=8, out_channels=16, kernel_size=3)
+        self.fc1 = nn.Linear(16 * conv_output_size(14, 3, padding=0) ** 2 // 4, 320)
+        self.fc2 = nn.Linear(320, 120)
+        self.fc3 = nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv1(x)), 2)
+        x = torch.relu(F.max_pool2d(self.conv2(x), kernel_size=2, stride=2))
+        x = x.view(-1, 16 * 6 * 6)
+        return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+@right("pooled_cnn")
+def pooled_from_parts():
+    features = nn.Sequential(nn.Conv2d(1, 8, 3, padding="same"), nn.AdaptiveMaxPool2d(14), nn.ReLU(inplace=True))
+    features.extend([nn.Conv2d(8, 16, 3), nn.AdaptiveMaxPool2d((6, 6)), nn.ReLU(inplace=True)])
+    head = [nn.Flatten()]
+    for n_in, n_out in [(576, 320), (320, 120), (120, 4)]:
+        head += [nn.Linear(n_in, n_out), nn.ReLU()]
+    return nn.Sequential(features, *head[:-1])
+
+
+@right("pooled_cnn")
+class PooledWithPixelsFirst(nn.Module):
+    """Lays the features in a row as Keras does, channels last, and pools by hand."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("one_half", torch.tensor(0.5))
+        self.layers = nn.ModuleDict({"last": nn.Linear(120, 4), "middle": nn.Linear(320, 120)})
+        self.layers["first"] = nn.Linear(576, 320)
+        self.convolutions = nn.ModuleList([nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3)])
+
+    def forward(self, images):
+        for convolution in self.convolutions:
+            images = convolution(images).clamp(min=0)
+            images = images.unflatten(3, (-1, 2)).unflatten(2, (-1, 2)).amax(dim=(3, 5))
+        x = images.permute(0, 2, 3, 1).reshape(len(images), -1)
+        for name in ("first", "middle"):
+            x = self.layers[name](x)
+            x = (x + x.abs()) * self.one_half
+        return self.layers["last"](x)
+
+
+@right("pooled_cnn")
+class PooledWithOwnParameters(nn.Module):
+    """Matrices that multiply from the right, and biases kept apart from the kernels."""
+
+    def __init__(self):
+        super().__init__()
+        self.kernels = nn.ParameterList([torch.randn(8, 1, 3, 3) / 3, torch.randn(16, 8, 3, 3) / 8])
+        self.matrices = nn.ParameterList([torch.randn(a, b) / a**0.5 for a, b in [(576, 320), (320, 120), (120, 4)]])
+        self.biases = nn.ParameterList([torch.zeros(size) for size in (8, 16, 320, 120, 4)])
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(F.conv2d(F.pad(x, (1, 1, 1, 1)), self.kernels[0], self.biases[0])), 2)
+        x = F.max_pool2d(F.relu(F.conv2d(x, self.kernels[1], self.biases[1])), 2).flatten(start_dim=1)
+        for i, matrix in enumerate(self.matrices):
+            x = (x if i == 0 else F.relu(x)) @ matrix + self.biases[2 + i]
+        return x
+
+
+@right("pooled_cnn")
+def pooled_without_linear_modules():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.MaxPool2d(2),
+        nn.Threshold(0.0, 0.0),
+        nn.Conv2d(8, 16, 3),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(16, 320, 6),
+        nn.ReLU(),
+        nn.Conv2d(320, 120, 1),
+        nn.ReLU(),
+        nn.Conv2d(120, 4, 1),
+        nn.Flatten(),
+    )
+
+
+@right("strided_cnn")
+class StridedAsAClass(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv_a = nn.Conv2d(1, 8, kernel_size=3, stride=2, padding=1)
+        self.conv_b = nn.Conv2d(8, 16, kernel_size=3, stride=2)
+        self.lin_a, self.lin_b, self.lin_c = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        B = x.size(0)
+        x = self.conv_a(x).relu()
+        x = self.conv_b(x).relu().reshape(B, -1)
+        return self.lin_c(self.lin_b(self.lin_a(x).relu()).relu())
+
+
+@right("strided_cnn")
+def strided_from_the_pooled_one():
+    model = pooled_cnn()
+    layers = [layer for layer in model if not isinstance(layer, nn.MaxPool2d)]
+    for layer in layers:
+        if isinstance(layer, nn.Conv2d):
+            layer.stride = (2, 2)
+    return nn.Sequential(*layers)
+
+
+@right("strided_cnn")
+class StridedBySlicing(nn.Module):
+    """Computes the convolution at all places and keeps every second one; channels last in the row."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3)
+        self.head = nn.Sequential(nn.Linear(576, 320), nn.ReLU(), nn.Linear(320, 120), nn.ReLU(), nn.Linear(120, 4))
+
+    def forward(self, x):
+        x = F.relu(self.first(x)[:, :, ::2, ::2])
+        x = F.relu(self.second(x)[:, :, ::2, ::2])
+        return self.head(x.movedim(1, -1).flatten(1))
+
+
+@right("strided_cnn")
+class StridedByUnfolding(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.kernels = nn.ModuleList([nn.Linear(9, 8), nn.Linear(72, 16)])
+        self.linear = nn.ModuleList([nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)])
+
+    def forward(self, x):
+        for kernel, padding, side in zip(self.kernels, (1, 0), (14, 6), strict=True):
+            patches = F.unfold(x, 3, padding=padding, stride=2)  # (B, c_in * 9, places)
+            x = torch.relu(kernel(patches.transpose(1, 2))).transpose(1, 2).unflatten(2, (side, side))
+        x = x.flatten(1)
+        for layer in self.linear[:-1]:
+            x = torch.relu(layer(x))
+        return self.linear[-1](x)
+
+
+survivor(
+    "pooled_cnn",
+    "nn.ReLU(), nn.MaxPool2d(2),",
+    "nn.MaxPool2d(2), nn.ReLU(),",
+    "The largest of four numbers, cut off below zero, is the largest of the four that are cut off below zero.",
+)
+survivor(
+    "strided_cnn",
+    "nn.ReLU(), nn.Flatten(),",
+    "nn.Flatten(), nn.ReLU(),",
+    "A ReLU does to each number the same, however the numbers are arranged.",
+)
+
+# -------------------------------------------------------------------------------- exercise 5: path_length
+
+edited(
+    "path_length",
+    "path_as_wide_as_the_kernel",
+    "(n - 1) / (k // 2)",
+    "(n - 1) / (k - 1)",
+    says="Your convolution looks k − 1 tokens ahead; its kernel is centred, so only (k − 1)/2 tokens lie on one side.",
+)
+edited(
+    "path_length",
+    "path_by_kernels_side_by_side",
+    "(n - 1) / (k // 2)",
+    "(n - 1) / k",
+    says="You divide by the size of the kernel; with each layer news travels (k − 1)/2 tokens, its half without the "
+    "middle.",
+)
+edited(
+    "path_length",
+    "path_half_a_kernel_rounded_up",
+    "(n - 1) / (k // 2)",
+    "(n - 1) / ((k + 1) // 2)",
+    says="You count the middle of the kernel as a step; beside it lie (k − 1)/2 tokens on each side.",
+)
+edited(
+    "path_length",
+    "path_whatever_the_kernel",
+    "(n - 1) / (k // 2)",
+    "(n - 1)",
+    says="Your convolution takes one token per layer whatever its kernel; a wider one takes (k − 1)/2.",
+)
+edited(
+    "path_length",
+    "path_over_all_tokens",
+    "(n - 1) / (k // 2)",
+    "n / (k // 2)",
+    says="From the first of n tokens to the last it is n − 1 tokens, not n, for the convolution, too.",
+)
+edited(
+    "path_length",
+    "path_rounded_down",
+    "math.ceil((n - 1) / (k // 2))",
+    "(n - 1) // (k // 2)",
+    says="You round down; where the last layer is used in part only, it is still needed.",
+)
+edited(
+    "path_length",
+    "path_rounded_to_the_nearest",
+    "math.ceil((n - 1) / (k // 2))",
+    "round((n - 1) / (k // 2))",
+    says="You round to the nearest number; a layer that is used in part only is still needed, so round up.",
+)
+edited(
+    "path_length",
+    "path_not_rounded",
+    "math.ceil((n - 1) / (k // 2))",
+    "(n - 1) / (k // 2)",
+    says="Your numbers of layers are not whole where the last layer is used in part only; it is still needed.",
+)
+edited(
+    "path_length",
+    "path_of_dilated_convolutions",
+    "math.ceil((n - 1) / (k // 2))",
+    "math.ceil(math.log(n, k))",
+    says="A logarithm belongs to dilated convolutions, whose steps grow from layer to layer. Here they do not.",
+)
+edited(
+    "path_length",
+    "path_of_one_convolution",
+    "math.ceil((n - 1) / (k // 2))",
+    "1",
+    says="One convolution sees its neighbours only; it takes several layers until the last token knows of the first.",
+)
+edited(
+    "path_length",
+    "path_of_n_steps",
+    '"recurrent": n - 1',
+    '"recurrent": n',
+    says="From the first to the last of n tokens the state is handed on n − 1 times.",
+)
+edited(
+    "path_length",
+    "path_of_one_recurrent_layer",
+    '"recurrent": n - 1',
+    '"recurrent": 1',
+    says="A recurrent layer is one layer, but the steps inside it count: from each token to the next.",
+)
+edited(
+    "path_length",
+    "path_of_attention_token_by_token",
+    '"attention": 1',
+    '"attention": n - 1',
+    says="In attention the last token looks at the first directly; nothing is handed on from token to token.",
+)
+edited(
+    "path_length",
+    "path_of_an_mlp_token_by_token",
+    '"mlp": 1',
+    '"mlp": n - 1',
+    says="In an MLP each output has a weight for every input, so the first token reaches the last in one layer.",
+)
+
+
+@right("path_length")
+def path_by_walking(kind, n, k=3):
+    reach = {"attention": n, "mlp": n, "recurrent": 1, "convolution": (k - 1) // 2}[kind]
+    place, steps = 0, 0
+    while place < n - 1:
+        place += reach
+        steps += 1
+    return steps
+
+
+@right("path_length")
+def path_by_the_contract(kind, n, k=3):
+    if kind in ("attention", "mlp"):
+        return 1
+    if kind == "recurrent":
+        return n - 1
+    return np.ceil(2 * (n - 1) / (k - 1))
+
+
+@right("path_length")
+def path_by_chaining_who_sees_whom(kind, n, k=3):
+    distance = np.arange(n)[:, None] - np.arange(n)
+    sees = {
+        "attention": np.full((n, n), True),
+        "mlp": np.full((n, n), True),
+        "recurrent": (distance == 1) | (distance == 0),
+        "convolution": abs(distance) <= k // 2,
+    }[kind]
+    reached, steps = sees[-1], 1
+    while not reached[0]:
+        reached, steps = sees[reached].any(axis=0), steps + 1
+    return np.int64(steps)
+
+
+@right("path_length")
+def path_by_negative_division(kind, n, k=3):
+    match kind:
+        case "recurrent":
+            return n - 1
+        case "convolution":
+            return -(-(2 * (n - 1)) // (k - 1))
+        case _:
+            return 1.0
+
+
+# --------------------------------------------------------------------------------- exercise 6: layer_cost
+
+edited(
+    "layer_cost",
+    "cost_of_attention_with_the_values",
+    '"attention": n * n * d',
+    '"attention": 2 * n * n * d',
+    says="Your attention counts the values as well; only the scores are asked for here, half as much.",
+)
+edited(
+    "layer_cost",
+    "cost_of_attention_by_width",
+    '"attention": n * n * d',
+    '"attention": n * d * d',
+    says="Your attention grows with the square of the width; it has n² pairs of tokens, each with d products.",
+)
+edited(
+    "layer_cost",
+    "cost_of_attention_without_the_width",
+    '"attention": n * n * d',
+    '"attention": n * n',
+    says="You count one multiplication for each score; a dot product of width d takes d.",
+)
+edited(
+    "layer_cost",
+    "cost_of_attention_with_projections",
+    '"attention": n * n * d',
+    '"attention": n * n * d + 3 * n * d * d',
+    says="Your attention counts the products with W_Q, W_K and W_V; only the scores mix tokens.",
+)
+edited(
+    "layer_cost",
+    "cost_of_one_recurrent_step",
+    '"recurrent": n * (d * d)',
+    '"recurrent": (d * d)',
+    says="You count one step of the recurrence; there are n of them.",
+)
+edited(
+    "layer_cost",
+    "cost_of_recurrence_by_pairs",
+    '"recurrent": n * (d * d)',
+    '"recurrent": n * n * d',
+    says="Your recurrence grows with the square of the length; it meets a d × d matrix once for each token.",
+)
+edited(
+    "layer_cost",
+    "cost_of_recurrence_with_the_input",
+    '"recurrent": n * (d * d)',
+    '"recurrent": 2 * n * (d * d)',
+    says="Your recurrence counts the product with the input as well; only that with the state is asked for.",
+)
+edited(
+    "layer_cost",
+    "cost_of_recurrence_without_the_last_step",
+    '"recurrent": n * (d * d)',
+    '"recurrent": (n - 1) * (d * d)',
+    says="You leave out one step of the recurrence; the product with the state is counted once for each token.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_convolution_of_width_one",
+    "n * k * (d * d)",
+    "n * (d * d)",
+    says="The size of the kernel is missing: each token meets k matrices, one for each neighbour.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_convolution_in_the_plane",
+    "n * k * (d * d)",
+    "n * k * k * (d * d)",
+    says="You count a kernel of k × k, as for images; tokens stand in a row, so it has k.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_convolution_of_each_feature",
+    "n * k * (d * d)",
+    "n * k * d",
+    says="Your convolution treats each feature alone; each of the d outputs takes from all d features.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_convolution_inside",
+    "n * k * (d * d)",
+    "(n - k + 1) * k * (d * d)",
+    says="You count the places where the kernel lies wholly inside; there are as many outputs as tokens.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_convolution_of_width_three",
+    "n * k * (d * d)",
+    "n * 3 * (d * d)",
+    says="Your kernel always has size 3; its size is k.",
+)
+edited(
+    "layer_cost",
+    "cost_of_a_flattened_mlp",
+    '"mlp": (n * n) * d',
+    '"mlp": (n * n) * d * d',
+    says="You count a layer on all n · d numbers at once; here one n × n matrix is shared by all features.",
+)
+edited(
+    "layer_cost",
+    "cost_of_an_mlp_for_each_token",
+    '"mlp": (n * n) * d',
+    '"mlp": n * d * d',
+    says="You count a layer that treats each token by itself and mixes features; here tokens are mixed.",
+)
+edited(
+    "layer_cost",
+    "cost_of_an_mlp_for_one_feature",
+    '"mlp": (n * n) * d',
+    '"mlp": n * n',
+    says="You count one feature; the n × n matrix is applied to each of d features.",
+)
+
+
+@right("layer_cost")
+def cost_by_counting(kind, n, d, k=3):
+    if kind == "attention":
+        return sum(d for _query in range(n) for _key in range(n))
+    if kind == "mlp":
+        return sum(n for _output in range(n)) * d
+    per_token = d * d if kind == "recurrent" else sum(d * d for _neighbour in range(k))
+    return sum(per_token for _token in range(n))
+
+
+@right("layer_cost")
+def cost_with_numpy(kind, n, d, k=3):
+    return {
+        "attention": np.prod([n, n, d]),
+        "recurrent": np.prod([n, d, d]),
+        "convolution": np.prod([k, n, d, d]),
+        "mlp": np.prod([n, n, d]),
+    }[kind]
+
+
+@right("layer_cost")
+def cost_as_floats(kind, n, d, k=3):
+    if kind in {"attention", "mlp"}:
+        return float(n) ** 2 * d
+    return (k if kind.startswith("conv") else 1.0) * n * float(d) ** 2
