@@ -244,6 +244,21 @@ def count_windows_of_pooling(layers):
     return total
 
 
+@wrong(
+    "parameter_count",
+    says="You count equal layers once. Each layer of a network has parameters of its own, so count it as often as it "
+    "stands in the list.",
+)
+def count_equal_layers_once(layers):
+    total = 0
+    for kind, *sizes in set(layers):
+        if kind == "conv":
+            total += sizes[1] * (sizes[0] * sizes[2] ** 2 + 1)
+        elif kind == "linear":
+            total += sizes[1] * (sizes[0] + 1)
+    return total
+
+
 @wrong("parameter_count", says="You give one number for each layer; their sum is asked for.")
 def count_layer_by_layer(layers):
     counts = []
