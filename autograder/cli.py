@@ -1,4 +1,4 @@
-"""The command line: `python -m autograder release | grade | feedback | report | audit | doctor`."""
+"""The command line: `python -m autograder release | collect | grade | feedback | report | export | audit | doctor`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -24,6 +24,9 @@ from autograder.results import GRADED, Result
 from autograder.sandbox import BUBBLEWRAP, NONE, SandboxRefused
 from autograder.source import BadSource
 from autograder.store import Store
+
+if TYPE_CHECKING:
+    from autograder.collect import Collected
 
 LONGEST_TABLE = 60
 
@@ -96,6 +99,56 @@ def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
     else:
         for name, path in made.items():
             out.print(f"released {name} to {os.path.relpath(path)}")
+
+
+@cli.command()
+@course_option
+@click.argument("sources", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path), metavar="SOURCE...")
+@click.option("--assignment", "-a", "name", required=True, metavar="SET", help="The set that was handed in.")
+@click.option(
+    "--roster",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="CSV with a column 'id' and any of name, email, canvas_id, moodle_id; or a Canvas gradebook, or a Moodle "
+    "grading worksheet. Without it, the students in the gradebook.",
+)
+@click.option("--dry-run", is_flag=True, help="Only show what would become of each file.")
+@json_option
+def collect(
+    folder: Path, sources: tuple[Path, ...], name: str, roster: Path | None, dry_run: bool, as_json: bool
+) -> None:
+    """Fill submitted/ from downloads of Canvas or Moodle, zip archives or folders.
+
+    Each SOURCE holds one folder, archive or file for each student. The newest attempt is graded, earlier ones are kept
+    beside it, and collecting again changes nothing.
+    """
+    from autograder.collect import collect as collect_files
+
+    with clear_errors():
+        done = collect_files(Course(folder), sources, name, roster, dry_run)
+    if as_json:
+        click.echo(json.dumps(done.to_json()))
+    else:
+        _say_collected(done, dry_run)
+    for line in done.remarks:
+        err.print(f"[yellow]{escape(line)}")
+    _end_with(done.problems)
+
+
+def _say_collected(done: Collected, dry_run: bool) -> None:
+    """Every file with what became of it; in a large class only those that need a look."""
+    shown = done.rows if len(done.rows) <= LONGEST_TABLE else done.unusual
+    table = Table(Column("file", overflow="fold"), "student", "attempt", "", Column("why", overflow="fold"))
+    for row in shown[:LONGEST_TABLE]:
+        table.add_row(*(escape(text) for text in (row.file, row.student, row.attempt, row.action, row.why)))
+    if shown:
+        out.print(table)
+    counts = ", ".join(f"{count} {action}" for action, count in done.counts.items())
+    students = len({row.student for row in done.rows if row.attempt})
+    out.print(f"{len(done.rows)} files of {students} students: {counts or 'nothing'}")
+    if done.report:
+        out.print(f"every file is listed in {os.path.relpath(done.report)}")
+    if dry_run:
+        out.print("nothing was written (--dry-run)")
 
 
 @cli.command()
@@ -243,6 +296,66 @@ def report(folder: Path, sets: tuple[str, ...]) -> None:
         title = course.dirs.course_id or course.root.name
         write_all(results, course.report_folder, title, manual=manual, feedback=away)
         out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
+
+
+@cli.command()
+@course_option
+@sets_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["csv", "json", "canvas", "moodle"]),
+    default="csv",
+    show_default=True,
+    help="canvas and moodle: what these systems import.",
+)
+@click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file (default: the terminal).")
+@click.option(
+    "--template",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A Canvas gradebook, or a Moodle grading worksheet, to be filled in.",
+)
+@click.option("--column", "columns", multiple=True, metavar="SET=TITLE", help="The template's column of a set.")
+@click.option("--partial", is_flag=True, help="canvas, moodle: also scores with answers that nobody has marked yet.")
+def export(
+    folder: Path,
+    sets: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    template: Path | None,
+    columns: tuple[str, ...],
+    partial: bool,
+) -> None:
+    """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
+    from autograder import export as plain
+    from autograder import lms_export as lms
+    from autograder.store import write_atomically
+
+    is_lms = form in ("canvas", "moodle")
+    with clear_errors():
+        if template and not is_lms:
+            raise CourseError("--template needs --format canvas or moodle")
+        named = dict(column.partition("=")[::2] for column in columns)
+        course = Course(folder)
+        for name in named:
+            course.set_files(name)
+        found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
+        if not found:
+            raise CourseError("there are no marks to export: no student is known and nothing has been handed in")
+        if not is_lms:
+            sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
+        elif template:
+            fill = lms.fill_canvas if form == "canvas" else lms.fill_moodle
+            sheet = fill(template, found, partial, named)
+        else:
+            sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
+        if output:
+            write_atomically(output, sheet.text.encode())
+    if not output:
+        click.echo(sheet.text, nl=False)
+    for line in [*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks]:
+        err.print(f"[yellow]{escape(line)}")
+    _end_with(sheet.problems)
 
 
 def _end_with(problems: list[str]) -> None:

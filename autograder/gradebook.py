@@ -66,6 +66,8 @@ FIRST_PAUSE = 0.2
 """Seconds before the second try; each further pause is twice as long."""
 TIMESTAMP = "timestamp.txt"
 REMOVED = "removed-marks.jsonl"
+DETAILS = ("first_name", "last_name", "email", "lms_user_id")
+"""What nbgrader keeps about a student besides the id."""
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -732,15 +734,20 @@ def _same_answer(now: dict[str, str], before: dict[str, str] | None, ids: list[s
 
 def scores(course: Course, name: str) -> dict[str, StudentScores]:
     """What the gradebook holds for a set, by student; empty where there is no gradebook yet. Raises GradebookError."""
+    return _read(course, lambda db: _scores(db, name), {})
+
+
+def _read(course: Course, look: Callable[[Session], T], nothing: T) -> T:
+    """What `look` finds, or `nothing` where there is no gradebook yet (none is made). Raises GradebookError."""
     url = make_url(course.db_url)
     if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
-        return {}
+        return nothing
     engine = create_engine(url)
     try:
         if not inspect(engine).has_table(Grade.__tablename__):
-            return {}
+            return nothing
         with Session(engine) as db:
-            return _scores(db, name)
+            return look(db)
     except SQLAlchemyError as error:
         raise GradebookError(f"the gradebook {_shown_url(course)} cannot be read ({_said(error)})") from error
     finally:
@@ -834,3 +841,79 @@ def _judges(source: nbformat.NotebookNode) -> dict[str, str]:
             waiting = waiting if utils.is_solution(cell) else []
             judges[grade_id] = grade_id
     return judges
+
+
+# --- the class and the dates -----------------------------------------------------------------------------------------
+
+
+def class_list(course: Course) -> list[dict[str, Any]]:
+    """The students in the gradebook: id, first_name, last_name, email, lms_user_id. Raises GradebookError."""
+    rows = _read(course, lambda db: list(db.scalars(select(Student).order_by(Student.id))), [])
+    return [{key: getattr(s, key) or "" for key in ("id", *DETAILS)} for s in rows]
+
+
+def note_students(course: Course, students: dict[str, dict[str, str]]) -> None:
+    """Add students, by id, to the gradebook, and fill in details that it does not have. Raises GradebookError."""
+
+    def work(db: Session) -> None:
+        known = {s.id: s for s in db.scalars(select(Student))}
+        for student, details in students.items():
+            if student not in known:
+                db.add(Student(id=student, **{k: v for k, v in details.items() if v}))
+                continue
+            for key, value in details.items():
+                if value and not getattr(known[student], key):
+                    setattr(known[student], key, value)
+
+    _transaction(course, work)
+
+
+def due_date(course: Course, name: str) -> datetime | None:
+    """When a set is due (UTC, without a zone), as the gradebook has it. Raises GradebookError."""
+    return _read(course, lambda db: db.scalar(select(Assignment.duedate).where(Assignment.name == name)), None)
+
+
+@dataclass
+class Standing:
+    """A submission as nbgrader adds it up: `score` with manual marks and extra credit, before the late penalty."""
+
+    student: str
+    score: float
+    max_score: float
+    late_penalty: float
+    needs_manual: bool
+    timestamp: datetime | None
+
+    @property
+    def total(self) -> float:
+        return max(0.0, self.score - self.late_penalty)
+
+
+def standings(course: Course, name: str) -> dict[str, Standing]:
+    """Every submission of a set that the gradebook holds, by student. Raises GradebookError."""
+
+    def look(db: Session) -> dict[str, Standing]:
+        query = (
+            select(SubmittedAssignment)
+            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+            .where(Assignment.name == name)
+            .order_by(SubmittedAssignment.student_id)
+        )
+        return {
+            s.student_id: Standing(
+                s.student_id,
+                s.score,
+                s.max_score,
+                s.late_submission_penalty or 0.0,
+                bool(s.needs_manual_grade),
+                s.timestamp,
+            )
+            for s in db.scalars(query)
+        }
+
+    return _read(course, look, {})
+
+
+def full_marks(course: Course, name: str) -> float | None:
+    """The points of a set, None where the gradebook does not know it. Raises GradebookError."""
+    return _read(course, lambda db: db.scalar(select(Assignment.max_score).where(Assignment.name == name)), None)

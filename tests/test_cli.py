@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-COMMANDS = ("release", "grade", "feedback", "report", "audit", "doctor")
+COMMANDS = ("release", "collect", "grade", "feedback", "report", "export", "audit", "doctor")
 
 
 def autograder(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:
