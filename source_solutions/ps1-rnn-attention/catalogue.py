@@ -182,24 +182,35 @@ def scores_by_pytorch(s, H, W_s, W_h, v):
 edited(
     "attend",
     "largest_score_not_subtracted",
-    "np.exp(scores - scores.max())",
-    "np.exp(scores)",
+    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
+    "with np.errstate(over='ignore', invalid='ignore'):\n"
+    "        powers = np.exp(scores)\n        alpha = powers / powers.sum()",
     says="Large scores overflow in your exp; subtract the largest score first, which changes no weight.",
 )
 edited(
     "attend",
     "a_fixed_number_subtracted",
-    "np.exp(scores - scores.max())",
-    "np.exp(scores - np.abs(v).sum())",
+    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
+    "with np.errstate(over='ignore', invalid='ignore'):\n"
+    "        powers = np.exp(scores - np.abs(v).sum())\n        alpha = powers / powers.sum()",
     says="You subtract the bound of the scores instead of the largest one; when all scores lie far below it, all "
     "exponentials become 0.",
 )
 edited(
     "attend",
     "largest_size_subtracted",
-    "scores.max()",
-    "np.abs(scores).max()",
+    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
+    "with np.errstate(over='ignore', invalid='ignore'):\n"
+    "        powers = np.exp(scores - np.abs(scores).max())\n        alpha = powers / powers.sum()",
     says="You subtract the largest absolute value; with scores that are all very negative every exponential is 0.",
+)
+edited(
+    "attend",
+    "first_score_subtracted",
+    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
+    "with np.errstate(over='ignore', invalid='ignore'):\n"
+    "        powers = np.exp(scores - scores[0])\n        alpha = powers / powers.sum()",
+    says="You subtract the first score; where another is much larger, exp still overflows. Subtract the largest.",
 )
 edited(
     "attend",
