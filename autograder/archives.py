@@ -72,21 +72,31 @@ class TooMuch(Exception):
 
 
 class Budget:
-    """Counts the bytes that come out of one archive of `packed` bytes, and out of the archives around it."""
+    """Counts the bytes that come out of one archive of `packed` bytes, and out of the archives around it.
+
+    With `packed` None any ratio will do.
+    """
 
     def __init__(self, limits: Limits, most: int, packed: int | None, outer: Budget | None = None) -> None:
         self.limits, self.most, self.packed, self.outer, self.used = limits, most, packed, outer, 0
 
     def take(self, count: int) -> None:
         """Raises TooMuch."""
+        if self.outer:
+            self.outer.take(count)
         self.used += count
         if self.used > self.most:
             raise TooMuch(f"it holds more than {self.most // MIB:,} MB", self)
         limits = self.limits
         if self.packed is not None and self.used > max(limits.ratio_from, limits.ratio * self.packed):
             raise TooMuch(f"it unpacks to more than {limits.ratio} times its size", self)
-        if self.outer:
-            self.outer.take(count)
+
+    def refund(self) -> None:
+        """The archive was refused: what it held does not count for those around it."""
+        outer = self.outer
+        while outer:
+            outer.used -= self.used
+            outer = outer.outer
 
 
 class Sources:
@@ -122,7 +132,8 @@ class Sources:
             yield from self._folder(source)
         elif zipfile.is_zipfile(source):
             archive = self._open.enter_context(zipfile.ZipFile(source))
-            budget = Budget(limits, limits.source_bytes, source.stat().st_size)
+            # No ratio here: the class's whole archive must not fall with one student's runaway output.
+            budget = Budget(limits, limits.source_bytes, None)
             _count(archive, limits.source_files)
             yield from self._members(lambda: archive, Found(source.name, ()), budget, 1)
         elif OTHER_ARCHIVES.fullmatch(source.name) or source.suffix.lower() == ".zip":
@@ -237,6 +248,7 @@ class Sources:
         except TooMuch as error:
             if error.budget not in (None, inner):
                 raise  # it was an archive around this one that held too much
+            inner.refund()
             yield replace(found, refused=str(error))
         except UNREADABLE:
             yield replace(found, note="it is no zip archive that can be read; it is kept as it is")
@@ -288,6 +300,9 @@ def _why_not(info: zipfile.ZipInfo, name: str, parts: tuple[str, ...]) -> str:
         return "it is no ordinary file"
     if info.flag_bits & 0x1:
         return "it is encrypted"
+    # The others are rare, and can ask for gigabytes of memory before the first byte comes out.
+    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return "it is packed in an unusual way"
     return ""
 
 

@@ -6,7 +6,6 @@ them, put each attempt in its place (`attempts`). What cannot be matched or is r
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
@@ -23,9 +22,19 @@ from autograder.attempts import EARLIER, Attempt, Note, Shelf, stamp_of
 from autograder.course import Course, CourseError
 from autograder.gradebook import TIMESTAMP, class_list, due_date, note_students
 from autograder.notebooks import shown
-from autograder.owners import CANVAS, MOODLE, Owner, holds_download, lms_owner, made_id, plain_owners, with_clean_name
-from autograder.roster import Person, Roster, folded, read_roster
-from autograder.store import UNSAFE, safe_name, write_atomically
+from autograder.owners import (
+    CANVAS,
+    MOODLE,
+    Owner,
+    holds_download,
+    lms_owner,
+    made_id,
+    plain_owners,
+    settled,
+    with_clean_name,
+)
+from autograder.roster import Person, Roster, folded, read_roster, usable_id
+from autograder.store import UNSAFE, write_atomically
 from autograder.tables import csv_text
 
 GRADED, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
@@ -122,7 +131,7 @@ def _known_class(course: Course) -> Roster:
     people: dict[str, Person] = {}
     for row in class_list(course):
         person = Person(row["id"], "", row["first_name"], row["last_name"], row["email"], row["lms_user_id"])
-        if safe_name(person.id) and not re.search(r"[*?\[\]{}]", person.id):
+        if usable_id(person.id):
             people.setdefault(folded(person.id), person)
     return Roster(people.values())
 
@@ -191,10 +200,10 @@ class _Collection:
             elif owner:
                 row.why = "; ".join(text for text in (owner.remark, found.note) if text)
                 matched.append((student, (found, with_clean_name(owner, self.name), row)))
-        return matched
+        return _one_participant_each(matched)
 
     def _owners(self, source: Path, files: list[Found]) -> list[Owner | None]:
-        owners = [lms_owner(found) for found in files]
+        owners = [settled(lms_owner(found), self.roster) for found in files]
         if any(owners):
             return owners
         return list(plain_owners(source.name, files, self.roster, self.name)) if files else []
@@ -203,6 +212,8 @@ class _Collection:
         """The student's id, or why there is none."""
         if owner is None:
             return "", "it is not named as the other files of this download are"
+        if owner.doubt:
+            return "", owner.doubt
         if not owner.system and holds_download(found):
             return "", "it lies in a download of Canvas or Moodle in the source; name that archive as a source"
         if owner.system == CANVAS:
@@ -214,13 +225,13 @@ class _Collection:
         if person:
             self.people[person.id] = person
             return person.id, ""
-        if self.roster.complete or (why and "not on the roster" not in why):
-            return "", why
+        if self.roster.complete or why:
+            return "", why or f"{shown(owner.name)!r} is not on the roster"
         if owner.alone and ".ipynb" not in found.parts[-1].lower():
             return "", "it is no notebook, and no student is called so"
         student = made_id(owner)
         if not student:
-            return "", why
+            return "", f"no id can be made of {shown(owner.name)!r}"
         if owner.system == MOODLE and owner.name != "Participant" and len(called[owner.system, owner.name]) > 1:
             return "", f"several participants are called {shown(owner.name)!r}; name a roster with --roster"
         other = self.spelled.setdefault(folded(student), student)
@@ -331,6 +342,19 @@ class _Collection:
             }
         if noted:
             note_students(self.course, noted)
+
+
+def _one_participant_each(matched: list[tuple[str, _Item]]) -> list[tuple[str, _Item]]:
+    """What is left when no two participants of a learning system are taken for one student of the class."""
+    numbers: dict[str, set[str]] = defaultdict(set)
+    for student, (_, owner, _) in matched:
+        if owner.system:
+            numbers[student].add(owner.user)
+    for student, (_, _, row) in matched:
+        if len(numbers[student]) > 1:
+            row.student, row.action = "", UNMATCHED
+            row.why = f"two participants ({', '.join(sorted(numbers[student]))}) may both be {student}"
+    return [(student, item) for student, item in matched if len(numbers[student]) < 2]
 
 
 def _details(owner: Owner) -> dict[str, str]:

@@ -10,6 +10,7 @@ a preference, all of that before each file's name; the number is the participant
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
 from collections import Counter
@@ -24,10 +25,9 @@ CANVAS, MOODLE, PLAIN = "Canvas", "Moodle", ""
 NOTEBOOK = re.compile(r"(?i)(\.(ipynb|json|txt))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
-_CANVAS = (
-    re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[0-9A-Za-z]+)" + _CANVAS_FILE, re.DOTALL),
-    re.compile(r"(?P<name>\w+?)_(?P<late>LATE_)?(?P<user>\d+)" + _CANVAS_FILE, re.DOTALL),
-)
+_CANVAS_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[0-9A-Za-z]+)" + _CANVAS_FILE, re.DOTALL)
+# What follows the name; the lookahead finds every place where it may begin.
+_CANVAS_NUMBERS = re.compile(rf"(?=_(?P<late>LATE_)?(?P<user>\d+){_CANVAS_FILE}\Z)", re.DOTALL)
 _MOODLE = r"(?P<name>.+?)(?:_(?P<user>\d+))?_assignsubmission_(?P<plugin>[a-z]+)"
 _MOODLE_FOLDER = re.compile(_MOODLE + "_?", re.DOTALL)
 _MOODLE_FILE = re.compile(_MOODLE + "_(?P<rest>.+)", re.DOTALL)
@@ -40,6 +40,7 @@ class Owner:
 
     `file` is Canvas's number of the file, which grows with time. In plain folders the files of one `group` were handed
     in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is a single file.
+    `rivals` are other readings of the same name, `doubt` says why none can be trusted.
     """
 
     system: str
@@ -52,6 +53,8 @@ class Owner:
     group: str = ""
     order: int = 0
     alone: bool = False
+    rivals: tuple[Owner, ...] = ()
+    doubt: str = ""
 
 
 def lms_owner(found: Found) -> Owner | None:
@@ -68,14 +71,39 @@ def lms_owner(found: Found) -> Owner | None:
         # the file itself, or the student's own archive
         if match := _MOODLE_FILE.fullmatch(part):
             return _moodle(match, inside or (match["rest"],))
-        if match := _CANVAS[0].fullmatch(part) or _CANVAS[1].fullmatch(part):
-            remark = "typed into Canvas, not a file" if match["typed"] else ""
-            inside = inside or (match["rest"] or f"{match['typed']}.html",)
-            return Owner(
-                CANVAS, match["name"], match["user"], bool(match["late"]), int(match["file"] or 0), inside, remark
-            )
-        return None
+        return _canvas(part, inside)
     return None
+
+
+def _canvas(part: str, inside: tuple[str, ...]) -> Owner | None:
+    readings = []
+    if match := _CANVAS_ANONYMOUS.fullmatch(part):
+        readings.append((match["name"], match))
+    else:
+        for match in _CANVAS_NUMBERS.finditer(part):
+            name = part[: match.start()]
+            if re.fullmatch(r"\w+", name):
+                readings.append((name, match))
+    owners = []
+    for name, match in readings:
+        remark = "typed into Canvas, not a file" if match["typed"] else ""
+        file = inside or (match["rest"] or f"{match['typed']}.html",)
+        owners.append(Owner(CANVAS, name, match["user"], bool(match["late"]), int(match["file"] or 0), file, remark))
+    return replace(owners[0], rivals=tuple(owners[1:])) if owners else None
+
+
+def settled(owner: Owner | None, roster: Roster) -> Owner | None:
+    """The reading of Canvas's name that the roster knows.
+
+    A student can put numbers into a file's name, and underscores and numbers into their own: so as to hand in for
+    somebody else. Where two readings lead to two students of the class, neither is taken.
+    """
+    if owner is None or not owner.rivals:
+        return owner
+    known = [o for o in (owner, *owner.rivals) if roster.has_number(o.user)]
+    if len({o.user for o in known}) > 1:
+        return replace(owner, doubt="its name can be read as that of two students")
+    return replace(known[0], rivals=()) if known else owner
 
 
 def _moodle(match: re.Match[str], inside: tuple[str, ...]) -> Owner:
@@ -186,7 +214,9 @@ def made_id(owner: Owner) -> str:
         text = owner.name
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r"[*?\[\]{}:\"<>|]", "_", UNSAFE.sub("_", text)).strip(" ").lstrip(".").rstrip(". ")
-    return text[:60] if squashed(text) else ""
+    if len(text.encode()) > 120:
+        text = f"{text.encode()[:100].decode(errors='ignore')}-{hashlib.sha256(text.encode()).hexdigest()[:8]}"
+    return text if squashed(text) else ""
 
 
 def with_clean_name(owner: Owner, name: str) -> Owner:

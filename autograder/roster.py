@@ -33,6 +33,10 @@ COLUMNS = {
 LOGINS = ("login", "login_id", "sis_login_id", "sis_user_id", "username", "id_number", "integration_id")
 
 
+SHORTEST = 3
+"""Shortest id that is looked for inside a name: "1" stands in many."""
+
+
 @dataclass(frozen=True)
 class Person:
     """A student of the class. `canvas`, `moodle`: what these systems number the student; `submitted`: time as text."""
@@ -80,7 +84,10 @@ def folded(text: str) -> str:
 
 
 class Roster:
-    """Looks students up. `complete`: whoever is not on it is not in the class. Raises CourseError for unusable ids."""
+    """Looks students up. `complete`: whoever is not on it is not in the class.
+
+    Each look-up returns the student, or None and why, where more than one comes into question.
+    """
 
     def __init__(self, people: Iterable[Person], complete: bool = False) -> None:
         self.people = list(people)
@@ -90,14 +97,7 @@ class Roster:
         self._moodle: dict[str, set[Person]] = {}
         self._names: dict[str, set[Person]] = {}
         self._loose: dict[str, set[Person]] = {}
-        seen: dict[str, str] = {}
         for person in self.people:
-            if not safe_name(person.id) or re.search(r"[*?\[\]{}]", person.id):
-                raise CourseError(f"the id {shown(person.id)!r} cannot be the name of a student's folder")
-            other = seen.get(folded(person.id))
-            if other is not None:
-                raise CourseError(f"the ids {other!r} and {person.id!r} are the same, or differ only in case")
-            seen[folded(person.id)] = person.id
             for key in {person.id, person.email, person.email.partition("@")[0], *person.logins} - {""}:
                 self._ids.setdefault(folded(key), set()).add(person)
             for key, index in ((person.canvas, self._canvas), (person.moodle, self._moodle)):
@@ -107,15 +107,19 @@ class Roster:
                 self._names.setdefault(name, set()).add(person)
                 self._loose.setdefault(without_accents(name), set()).add(person)
 
+    def has_number(self, user: str) -> bool:
+        """Whether a student of the class has this number in Canvas."""
+        return user in self._canvas
+
     def canvas(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Canvas calls so, or why nobody is found."""
+        """The student whom Canvas calls so."""
         found, why = self._both(self._canvas.get(user, set()), name)
         if found and found.canvas and found.canvas != user:
             return None, f"{found.id} has another number in Canvas than {user}"
         return found, why
 
     def moodle(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Moodle calls so (the user name may stand before the name), or why nobody is found."""
+        """The student whom Moodle calls so (the user name may stand before the name)."""
         numbered = self._moodle.get(user, set())
         found, why = self._both(numbered, name)
         login, _, rest = name.partition(" ")
@@ -129,8 +133,9 @@ class Roster:
         """The student with this id, login, e-mail address or name, or whose id stands in the text."""
         if not key:
             return None, "its name does not say whose it is"
-        people = self._ids.get(folded(key), set()) or self.called(key) or self._with_id_in(key)
-        return _one(people, key)
+        known = self._ids.get(folded(key), set())
+        exact = {person for person in known if folded(person.id) == folded(key)}
+        return _one(exact or known or self.called(key) or self._with_id_in(key), key)
 
     def _both(self, numbered: set[Person], name: str) -> tuple[Person | None, str]:
         called = self.called(name) if name else set()
@@ -148,7 +153,9 @@ class Roster:
         return {
             person
             for person in self.people
-            if folded(person.id) in text and re.search(rf"(?<![^\W_]){re.escape(folded(person.id))}(?![^\W_])", text)
+            if len(person.id) >= SHORTEST
+            and folded(person.id) in text
+            and re.search(rf"(?<![^\W_]){re.escape(folded(person.id))}(?![^\W_])", text)
         }
 
 
@@ -156,7 +163,7 @@ def _one(people: set[Person], name: str) -> tuple[Person | None, str]:
     if len(people) > 1:
         ids = ", ".join(sorted(p.id for p in people)[:3])
         return None, f"{shown(name)!r} may be any of {ids}"
-    return (next(iter(people)), "") if people else (None, f"{shown(name)!r} is not on the roster")
+    return (next(iter(people)), "") if people else (None, "")
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -183,10 +190,24 @@ def read_roster(path: Path) -> Roster:
         if not person.id:
             raise CourseError(f"{path.name}, line {line}: there is no id")
         people.append(person)
-    try:
-        return Roster(people, complete=True)
-    except CourseError as error:
-        raise CourseError(f"{path.name}: {error}") from error
+    _check_ids(path, people)
+    return Roster(people, complete=True)
+
+
+def usable_id(student: str) -> bool:
+    """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
+    return safe_name(student) and not re.search(r"[*?\[\]{}]", student)
+
+
+def _check_ids(path: Path, people: list[Person]) -> None:
+    seen: dict[str, str] = {}
+    for person in people:
+        if not usable_id(person.id):
+            raise CourseError(f"{path.name}: the id {shown(person.id)!r} cannot be the name of a student's folder")
+        other = seen.get(folded(person.id))
+        if other is not None:
+            raise CourseError(f"{path.name}: the ids {other!r} and {person.id!r} are the same, or differ only in case")
+        seen[folded(person.id)] = person.id
 
 
 def _person(row: list[str], places: dict[str, int | None], ids: list[int], logins: list[int]) -> Person:

@@ -459,6 +459,7 @@ def test_paths_links_and_locked_files_are_refused(course: Course, tmp_path: Path
         zipped.writestr("amy\\..\\..\\ps9-tiny.ipynb", FIRST)
         zipped.writestr(link("amy/link.ipynb"), b"/etc/passwd")
         zipped.writestr(link("amy/pipe", 0o010644), b"")
+        zipped.writestr("amy/packed.ipynb", FIRST, zipfile.ZIP_LZMA)
         zipped.writestr("amy/ps9-tiny.ipynb", SECOND)
         zipped.writestr("ben/nul#.ipynb", FIRST)
         zipped.writestr("ben/secret.ipynb", FIRST)
@@ -476,9 +477,10 @@ def test_paths_links_and_locked_files_are_refused(course: Course, tmp_path: Path
         "it is a symbolic link",
         "it is no ordinary file",
         "its name holds a NUL character",
+        "it is packed in an unusual way",
         "it is encrypted",
     }
-    assert done.problems[0].startswith("8 files were refused")
+    assert done.problems[0].startswith("9 files were refused")
     assert {row.student for row in done.rows if row.why == "it is encrypted"} == {"ben"}, "said whose it is"
 
 
@@ -534,12 +536,20 @@ def read_zip(path: Path) -> dict[str, bytes]:
         return {name: zipped.read(name) for name in zipped.namelist()}
 
 
+def test_a_students_bombs_do_not_cost_the_class_its_archive(course: Course, tmp_path: Path) -> None:
+    bomb = zipped_bytes(tmp_path, {f"{n}.txt": b"0" * 2**19 for n in range(3)})
+    files = {f"amy_1_{n}_x{n}.zip": bomb for n in range(1, 15)} | {"ben_2_20_ps9-tiny.ipynb": SECOND}
+    done = collect(course, [archive(tmp_path / "c.zip", files)], SET, limits=SMALL)
+    assert set(submitted(course)) == {"ben-2/ps9-tiny/ps9-tiny.ipynb"}
+    assert sum(row.action == REFUSED for row in done.rows) == 14
+
+
 def test_a_source_that_is_a_bomb_stops_nothing_else(course: Course, tmp_path: Path) -> None:
-    bomb = archive(tmp_path / "bomb.zip", {f"s{n}/ps9-tiny.ipynb": b"0" * 2**20 for n in range(7)})
+    bomb = archive(tmp_path / "bomb.zip", {f"s{n}/ps9-tiny.ipynb": b"0" * 2**20 for n in range(9)})
     good = archive(tmp_path / "good.zip", {"amy_1_2_ps9-tiny.ipynb": FIRST})
     done = collect(course, [bomb, good], SET, limits=SMALL)
     assert set(submitted(course)) == {"amy-1/ps9-tiny/ps9-tiny.ipynb"}
-    assert done.problems == ["1 file was refused: bomb.zip: it unpacks to more than 100 times its size"]
+    assert done.problems == ["1 file was refused: bomb.zip: it holds more than 8 MB"]
 
 
 def test_lying_sizes_and_damage(course: Course, tmp_path: Path) -> None:
@@ -673,14 +683,14 @@ def test_bad_rosters(tmp_path: Path, text: str, said: str) -> None:
 
 def test_rosters_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
-    path.write_bytes("id;Name;E-Mail Address\njs;Jürgen Groß Smith;j@x.org\n".encode("utf-16"))
+    path.write_bytes("id;Name;E-Mail Address\njsm;Jürgen Groß Smith;j@x.org\n".encode("utf-16"))
     people = read_roster(path)
-    assert people.canvas("smithjürgengroß", "1")[0].id == "js"
-    assert people.moodle("Jürgen Groß Smith", "77")[0].id == "js"
-    assert people.moodle("js Jurgen Gross Smith", "77")[0].id == "js"
-    assert people.plain("J@X.org")[0].id == "js"
-    assert people.plain("homework js final")[0].id == "js"
-    assert people.plain("jsx") == (None, "'jsx' is not on the roster")
+    assert people.canvas("smithjürgengroß", "1")[0].id == "jsm"
+    assert people.moodle("Jürgen Groß Smith", "77")[0].id == "jsm"
+    assert people.moodle("jsm Jurgen Gross Smith", "77")[0].id == "jsm"
+    assert people.plain("J@X.org")[0].id == "jsm"
+    assert people.plain("homework jsm final")[0].id == "jsm"
+    assert people.plain("jsmx") == (None, "")
 
 
 def test_names_that_two_students_have(tmp_path: Path) -> None:
@@ -689,6 +699,41 @@ def test_names_that_two_students_have(tmp_path: Path) -> None:
     assert people.canvas("leeann", "6")[0].id == "a2"
     assert people.canvas("libo", "6")[0] is None, "number and name disagree"
     assert people.canvas("libo", "8") == (None, "b has another number in Canvas than 8")
+
+
+def test_numbers_in_a_name_do_not_hand_in_for_others(course: Course, tmp_path: Path) -> None:
+    """Canvas leaves underscores and numbers in names; `a__2__9` arrives as `a_2_9`."""
+    people = roster(tmp_path / "r.csv", "id,canvas_id\nmallory,1\nvictim,2\ncarol,3\n")
+    files = {
+        "a_2_9_1_77_ps9-tiny.ipynb": THIRD,
+        "victim_2_10_ps9-tiny.ipynb": FIRST,
+        "carol_3_11_task_1a_5_6_x.ipynb": SECOND,
+    }
+    done = collect(course, [archive(tmp_path / "c.zip", files)], SET, people)
+    assert "can be read as that of two students" in done.problems[0]
+    assert submitted(course) == {
+        "carol/ps9-tiny/task_1a_5_6_x.ipynb": SECOND,
+        "victim/ps9-tiny/ps9-tiny.ipynb": FIRST,
+    }
+
+
+def test_two_participants_are_not_one_student(course: Course, tmp_path: Path) -> None:
+    files = {
+        "Ann Lee_1_assignsubmission_file_/ps9-tiny.ipynb": FIRST,
+        "Ann Lee_2_assignsubmission_file_/ps9-tiny.ipynb": SECOND,
+    }
+    people = roster(tmp_path / "r.csv", "id,name\nann,Ann Lee\n")
+    done = collect(course, [archive(tmp_path / "m.zip", files)], SET, people)
+    assert submitted(course) == {}
+    assert "two participants (1, 2) may both be ann" in done.problems[0]
+
+
+def test_long_names_stay_apart(course: Course, tmp_path: Path) -> None:
+    long = "ü" * 90
+    files = {f"{long}a_1_2_ps9-tiny.ipynb": FIRST, f"{long}b_2_3_ps9-tiny.ipynb": SECOND}
+    assert not collect(course, [archive(tmp_path / "c.zip", files)], SET).problems
+    assert sorted(submitted(course).values()) == sorted([FIRST, SECOND])
+    assert len(os.listdir(course.root / "submitted")) == 2
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
