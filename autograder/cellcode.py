@@ -13,6 +13,7 @@ import re
 import symtable
 import warnings
 from functools import lru_cache
+from types import CodeType
 
 MAX_PARSED = 200_000  # characters; nobody types a longer cell
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
@@ -45,18 +46,19 @@ def parse(text: str) -> ast.Module | None:
     return None
 
 
-def bound_names(text: str, imports: bool = False) -> set[str]:
+@lru_cache(maxsize=1024)
+def bound_names(text: str, imports: bool = False) -> frozenset[str]:
     """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`).
 
     Where the cell is no valid Python, lines at column 0 that look like a definition or an assignment count.
     """
     tree = parse(text)
     if tree is not None:
-        return {name for statement in tree.body for name in _bound_by(statement, imports)}
+        return frozenset(name for statement in tree.body for name in _bound_by(statement, imports))
     code = as_python(text[:MAX_PARSED])
-    return set(re.findall(r"(?m)^(?:(?:async[ \t]+)?def|class)[ \t]+([^\W\d]\w*)", code)) | set(
-        re.findall(r"(?m)^([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)", code)
-    )
+    defined = re.findall(r"(?m)^(?:(?:async[ \t]+)?def|class)[ \t]+([^\W\d]\w*)", code)
+    assigned = re.findall(r"(?m)^([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)", code)
+    return frozenset(defined + assigned)
 
 
 def _bound_by(statement: ast.stmt, imports: bool) -> list[str]:
@@ -92,23 +94,30 @@ def _targets(target: ast.expr) -> list[str]:
     return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
-def used_names(text: str) -> set[str]:
+@lru_cache(maxsize=1024)
+def used_names(text: str) -> frozenset[str]:
     """Global names that the cell reads, at its top level or inside its functions; built-in ones left out."""
     if parse(text) is None:
-        return set()
+        return frozenset()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             waiting = [symtable.symtable(as_python(text), "cell", "exec")]
         except _UNPARSABLE:
-            return set()
+            return frozenset()
     used = set()
     while waiting:
         table = waiting.pop()
         waiting += table.get_children()
         top = table.get_type() == "module"
         used |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and (top or s.is_global())}
-    return used - set(dir(builtins))
+    return frozenset(used - set(dir(builtins)))
+
+
+@lru_cache(maxsize=1024)
+def compiled(text: str, filename: str) -> CodeType:
+    """The code object of a cell that runs again and again. Raises SyntaxError."""
+    return compile(text, filename, "exec")
 
 
 def additions(text: str, given: str) -> str | None:

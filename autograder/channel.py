@@ -30,6 +30,7 @@ MAX_BLOBS = 256 * 1024 * 1024
 MAX_DEPTH = 40
 MAX_INT_BITS = 4096
 MAX_KEYS = 4_000  # of all dicts and sets of a message: keys chosen to collide take time in the square of their number
+MAX_KEPT_HEADER = 256  # bytes of an array's header that are kept beside what they say
 MAX_RANGE = 1_000_000  # a range is small on the way and large as an array
 ARRAY_KINDS = "biufcUS"
 TENSOR_TYPES = frozenset(
@@ -183,20 +184,29 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     raise Plain
 
 
-def _read_npy(blob: bytes) -> np.ndarray:
+@lru_cache(maxsize=4096)
+def _npy_layout(head: bytes) -> tuple[np.dtype, tuple[int, ...], bool]:
+    """Type, shape and order that `.npy` bytes state. Raises ProtocolError."""
+    start = len(NPY_START) + 2
+    match = NPY_HEADER.fullmatch(head[start:]) if head.startswith(NPY_START) else None
+    if match is None:
+        raise ProtocolError("an array does not begin like one")
+    dtype = np.dtype(match[1].decode())
+    shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
+    if dtype.itemsize == 0 or len(shape) > 32 or (0 in shape and max(shape) > MAX_BLOBS):
+        raise ProtocolError("impossible array shape")
+    return dtype, shape, match[2] == b"True"
+
+
+def read_npy(blob: bytes) -> np.ndarray:
     """An array from `.npy` bytes, exactly as `_npy` writes them; every stated size is checked against what is there.
 
     numpy's own reader is not for strangers: it parses the header as Python and gives warnings.
     """
     start = len(NPY_START) + 2
     header_end = start + int.from_bytes(blob[start - 2 : start], "little")
-    match = NPY_HEADER.fullmatch(blob[start:header_end]) if blob.startswith(NPY_START) else None
-    if match is None:
-        raise ProtocolError("an array does not begin like one")
-    dtype, fortran = np.dtype(match[1].decode()), match[2] == b"True"
-    shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
-    if dtype.itemsize == 0 or len(shape) > 32 or (0 in shape and max(shape) > MAX_BLOBS):
-        raise ProtocolError("impossible array shape")
+    read = _npy_layout if header_end <= MAX_KEPT_HEADER else _npy_layout.__wrapped__
+    dtype, shape, fortran = read(blob[:header_end])
     data = blob[header_end:]
     if math.prod(shape) * dtype.itemsize != len(data):
         raise ProtocolError("an array's shape does not fit its bytes")
@@ -255,16 +265,16 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     tag = next(iter(node))
     body = node[tag]
     if tag == "array":
-        return _laid_out(_read_npy(blob(body)), node.get("layout"))
+        return _laid_out(read_npy(blob(body)), node.get("layout"))
     if tag == "scalar":
-        array = _read_npy(blob(body))
+        array = read_npy(blob(body))
         if array.shape != ():
             raise ProtocolError("a scalar has a shape")
         return array[()]
     if tag == "tensor":
         import torch
 
-        return torch.from_numpy(_read_npy(blob(body))).to(_tensor_type(node.get("dtype")))
+        return torch.from_numpy(read_npy(blob(body))).to(_tensor_type(node.get("dtype")))
     if tag == "float" and body in ("nan", "inf", "-inf"):
         return float(body)
     if tag == "complex":

@@ -39,7 +39,10 @@ class CheckFailed(AssertionError):
 
 @dataclass
 class Session:
-    """One test cell being judged for one student. `draws`: whether somebody will see the figures."""
+    """One test cell being judged for one student. `draws`: whether somebody will see the figures.
+
+    `compares` is False where only the requests are of interest, whatever is answered.
+    """
 
     seed: int
     cell: str
@@ -52,6 +55,7 @@ class Session:
     internal: list[str] = field(default_factory=list)
     draws: bool = False
     figures: list[dict[str, str]] = field(default_factory=list)
+    compares: bool = True
 
     def rng(self, name: str) -> np.random.Generator:
         digest = hashlib.sha256(f"{self.seed}/{self.cell}/{name}".encode()).digest()
@@ -257,6 +261,8 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
     message. Raises CheckFailed with what is wrong, never with the expected value.
     """
+    if _session is not None and not _session.compares:
+        return
     if isinstance(expected, (tuple, list)) and not _numeric(expected):
         if isinstance(actual, Handle) or not isinstance(actual, (tuple, list)):
             raise CheckFailed(f"{what} is {_kind(actual)}, where {len(expected)} values are asked for")
@@ -353,12 +359,16 @@ def agrees(
     Returns the student's result. Raises CheckFailed.
     """
     name, trusted = like or (name_of(function), getattr(reference, name_of(function)))
-    expected = trusted(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
     if atol is None:
         atol = ATOL_32 if _has_float32(args) or _has_float32(kwargs) else ATOL_64
+    foreseen = None
     if isinstance(function, Handle):  # arguments cross by copy, in the memory layout that they have here
         actual = function(*args, **kwargs)
         changed = bool(function._changed)
+        client = function._client
+        foreseen = client.foreseen if like is None else None
+        if foreseen is not None and client.same and not changed:
+            return actual
     else:
         mine, mine_named = [_copied(a) for a in args], {k: _copied(v) for k, v in kwargs.items()}
         actual = function(*mine, **mine_named)
@@ -366,6 +376,10 @@ def agrees(
             isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
             for before, after in zip((*args, *kwargs.values()), (*mine, *mine_named.values()), strict=True)
         )
+    if foreseen is not None:  # the very same call, which the reference has answered once for all
+        expected = foreseen.value
+    else:
+        expected = trusted(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
     if names and isinstance(expected, tuple):
         if not isinstance(actual, (tuple, list)) or len(actual) != len(expected):
             raise CheckFailed(
@@ -438,7 +452,7 @@ def student_source(name: str) -> str:
         import inspect
 
         return inspect.getsource(_main()[name])
-    return _session.client.sources.get(name, "")
+    return _session.client.source_of(name)
 
 
 __all__ = [

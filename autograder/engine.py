@@ -28,7 +28,7 @@ from autograder.sandbox import BUBBLEWRAP
 from autograder.store import Store
 
 JUDGING = (
-    *("cellcode", "channel", "checks", "handles", "judge", "misconceptions", "notebooks"),
+    *("cellcode", "channel", "checks", "foresight", "handles", "judge", "misconceptions", "notebooks"),
     *("rebuild", "results", "sandbox", "seccomp", "source", "student", "warm"),
 )
 

@@ -682,9 +682,11 @@ def autograded_notebook(files: SetFiles, result: Result) -> nbformat.NotebookNod
 
 
 def _bytes(notebook: Any) -> bytes:
-    """The notebook as Jupyter writes it; half characters of a student's output, which no file can hold, become `?`."""
-    lines = json.dumps(notebook, indent=1, sort_keys=True, ensure_ascii=False, separators=(",", ": "))
-    return lines.encode("utf-8", "replace") + b"\n"
+    """The notebook as a file; half characters of a student's output, which no file can hold, become `?`.
+
+    Without line breaks: those would take ten times as long to write, and only programs read this file.
+    """
+    return json.dumps(notebook, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
@@ -694,7 +696,8 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     instructor's browser.
     """
     folder = course.step_folder("autograded", result.student, files.name)
-    wanted = {f"{files.name}.ipynb": _bytes(autograded_notebook(files, result)), **files.files}
+    notebook = autograded_notebook(files, result) if result.notebook is None else result.notebook
+    wanted = {f"{files.name}.ipynb": _bytes(notebook), **files.files}
     stamp, _ = read_timestamp(course.step_folder("submitted", result.student, files.name))
     if stamp is not None:
         wanted[TIMESTAMP] = read_bytes(course.step_folder("submitted", result.student, files.name) / TIMESTAMP)

@@ -13,9 +13,11 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any, Protocol
 
 from autograder.channel import Closed, ProtocolError, pack, unpack
+from autograder.foresight import Answers, Asked, Foresight
 from autograder.results import CRASHED, ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox import Student
 from autograder.student import Workspace
@@ -47,6 +49,10 @@ class StudentRaised(StudentProblem):
 
 class StudentGone(StudentProblem):
     """The student's process has ended."""
+
+
+class OneByOne(Exception):
+    """Requests asked ahead met trouble: the submission is judged anew, with every request in its turn."""
 
 
 def shown_text(value: Any, most: int = 2000) -> str:
@@ -184,12 +190,20 @@ class Entry:
     error: str | None = None
     changed: tuple[str, ...] = ()
 
+    @property
+    def is_value(self) -> bool:
+        """Whether it is plain data that a name holds, as typed by a student, and no answer to a call."""
+        return self.key.startswith("value ")
+
 
 @dataclass
 class Client:
     """Sends requests, turns replies into values and handles, and records them.
 
     `sources` maps names to the text of the cell that defines them. `budget` is the time left for one test cell.
+    `asked` lists the requests of the test cell where they are wanted; `seen` changes every answer on its way in.
+    `foreseen` is the latest request where it was asked ahead, and `same` says that its answer is the reference's, bit
+    for bit. `live` counts what the test cell learnt from elsewhere than the answers asked ahead.
     """
 
     transport: Transport
@@ -201,14 +215,54 @@ class Client:
     callbacks: dict[int, Callable] = field(default_factory=dict)
     callbacks_given: int = 0
     room: float = EXERCISE_BYTES
+    asked: list[Asked] | None = None
+    seen: Callable[[Any], Any] | None = None
+    ahead: Answers | None = None
+    found_ahead: tuple[list[str], dict, list[bytes]] | None = None
+    foreseen: Asked | None = None
+    same: bool = False
+    origins: dict[int, dict[str, Any]] = field(default_factory=dict)
+    live: int = 0
 
     def begin(self) -> None:
-        """A test cell begins: nothing is recorded yet, and its answers have all the room again."""
-        self.transcript = []
+        """A test cell begins: its answers have all the room again, and no handle is known."""
         self.room = EXERCISE_BYTES
+        self.ahead = self.found_ahead = self.foreseen = None
+        self.origins = {}
+        self.live = 0
+
+    def ask_ahead(self, foresight: Foresight) -> str:
+        """Ask all that is foreseen in one message; a digest of what came back. Raises OneByOne on any trouble."""
+        header, blobs = foresight.message(self.call_seconds)
+        start, received = time.monotonic(), self.transport.received
+        try:
+            reply, answer = self.transport.ask(header, blobs, self.budget, self._call_back)
+        except StudentGone:
+            raise OneByOne from None
+        self.budget -= time.monotonic() - start
+        self.room -= self.transport.received - received
+        parts, replies = reply.get("replies"), []
+        if not isinstance(parts, list) or len(parts) != len(foresight.requests) or self.room < 0:
+            raise OneByOne
+        sizes = [p.get("blobs") if isinstance(p, dict) else None for p in (reply, *parts)]
+        if not all(type(n) is int and n >= 0 for n in sizes) or sum(sizes) != len(answer):
+            raise OneByOne
+        rest = iter(answer)
+        self.found_ahead = foresight.names, reply, list(islice(rest, sizes[0]))
+        for part, size in zip(parts, sizes[1:], strict=True):
+            if "error" in part and raised(part["error"]).verdict != ERROR:
+                raise OneByOne  # time and memory are for one request after the other
+            replies.append((part, list(islice(rest, size))))
+        self.ahead = Answers(foresight, replies)
+        digest = hashlib.sha256(json.dumps([reply.get("found"), parts]).encode())
+        for blob in answer:
+            digest.update(b"%d." % len(blob))
+            digest.update(blob)
+        return digest.hexdigest()
 
     def request(self, header: dict, blobs: list[bytes]) -> tuple[dict, list[bytes]]:
         """A request that runs the student's code, within the time that the exercise has left."""
+        self.live += 1
         seconds = min(self.call_seconds, self.budget)
         if seconds <= 0:
             raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
@@ -286,20 +340,32 @@ class Client:
         blobs: list[bytes] = []
         for name, value in values:
             header[name] = value(blobs)
-        asked = json.dumps([path, header["op"], *(header[n] for n, _ in values)], default=str)
-        # functions are numbered in the order in which they are given, which says how far earlier checks got
-        digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
-        for blob in blobs:
-            digest.update(blob)
-        entry = Entry(self.check, digest.hexdigest())
+        by_origin = {**header, "target": self.origins.get(header["target"], {})}
+        taken = self.ahead.take(self.check, path, by_origin, blobs) if self.ahead else None
+        if taken is not None:
+            number, self.foreseen, reply, answer = taken
+            self.same = reply.get("ok") == self.foreseen.reply.get("ok") and answer == self.foreseen.answer
+            entry = Entry(self.check, self.foreseen.key)
+        else:
+            number, self.foreseen, reply, answer = len(self.asked or ()), None, None, []
+            entry = Entry(self.check, self._digest(path, header, [header[n] for n, _ in values], blobs))
         try:
-            reply, answer = self.request(header, blobs)
+            if reply is None:
+                reply, answer = self.request(header, blobs)
+            elif "error" in reply:
+                raise raised(reply["error"])
             value = self.unpack(reply.get("ok"), answer, f"{path}()")
         except StudentRaised as error:
             # with the message: the same kind of error may have quite another cause
             entry.error = f"{error.type_name or error.verdict}: {error.message}"
             self.transcript.append(entry)
             raise
+        if self.asked is not None:
+            self.asked.append(Asked(self.check, path, by_origin, blobs, entry.key, reply, answer, value))
+        if isinstance(value, Handle) and (taken is not None or self.asked is not None):
+            self.origins.setdefault(value._id, {"reply": number})
+        if self.seen is not None:
+            value = self.seen(value)
         if record and not isinstance(value, Handle):
             entry.value = value
             changed = reply.get("changed")
@@ -307,16 +373,39 @@ class Client:
             self.transcript.append(entry)
         return value, reply
 
+    @staticmethod
+    def _digest(path: str, header: dict, arguments: list[Any], blobs: list[bytes]) -> str:
+        asked = json.dumps([path, header["op"], *arguments], default=str)
+        # functions are numbered in the order in which they are given, which says how far earlier checks got
+        digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
+        for blob in blobs:
+            digest.update(blob)
+        return digest.hexdigest()
+
     # what test cells use
+
+    def source_of(self, name: str) -> str:
+        """The text of the cell that defines `name`; empty when none does."""
+        self.live += 1
+        return self.sources.get(name, "")
 
     def get(self, names: list[str]) -> dict[str, Any]:
         """Values of those of `names` that exist. Data is recorded, dictionaries key by key."""
-        reply, answer = self.request({"op": "get", "names": sorted(names)}, [])
+        names = sorted(names)
+        if self.found_ahead is not None and self.found_ahead[0] == names:
+            _, reply, answer = self.found_ahead
+        else:
+            reply, answer = self.request({"op": "get", "names": names}, [])
         nodes = reply.get("found")
         found = {}
-        for name in sorted(names):
+        for name in names:
             if isinstance(nodes, dict) and name in nodes:
-                found[name] = value = self.unpack(nodes[name], answer, name, root=name)
+                value = self.unpack(nodes[name], answer, name, root=name)
+                if isinstance(value, Handle):
+                    self.origins.setdefault(value._id, {"name": name})
+                elif self.seen is not None:
+                    value = self.seen(value)
+                found[name] = value
                 parts = value.items() if isinstance(value, dict) else [("", value)]
                 for key, part in parts:
                     if not isinstance(part, Handle):

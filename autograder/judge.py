@@ -13,20 +13,32 @@ import faulthandler
 import io
 import json
 import multiprocessing
+import re
 import resource
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import nbformat
+import numpy as np
 
-from autograder.cellcode import bound_names, used_names
+from autograder.cellcode import bound_names, compiled, used_names
 from autograder.checks import Session, session
-from autograder.handles import Client, Entry, LocalTransport, RemoteTransport, StudentGone, StudentProblem, raised
+from autograder.foresight import DISTURBANCE_SEED, Foresight, disturbed
+from autograder.handles import (
+    Client,
+    Entry,
+    LocalTransport,
+    OneByOne,
+    RemoteTransport,
+    StudentGone,
+    StudentProblem,
+    raised,
+)
 from autograder.misconceptions import BadCatalogue, Variant, recognise, value_for
 from autograder.rebuild import Rebuilt, RebuiltCell, to_notebook
 from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result
@@ -35,11 +47,13 @@ from autograder.source import BadSource, Source, TestCell
 from autograder.warm import data_size
 
 MOST_KEPT_OUTCOMES = 2000
+MOST_KNOWN_OUTCOMES = 500
 EXAMPLES = "the examples in the notebook"
 MOST_CLEAN_BYTES = 4_000_000
 LONGEST_ID = 200
 OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
 OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first
+MENTIONS = {"matplotlib": re.compile(r"matplotlib|\bplt\b|pylab"), "torch": re.compile("torch")}
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -63,7 +77,7 @@ class Job:
     events: list[str] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
-        return json.dumps(asdict(self)).encode()
+        return json.dumps(vars(self)).encode()
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Job:
@@ -102,6 +116,7 @@ class Outcome:
     uses: list[str]
     internal: list[str]
     figures: list[dict[str, str]] = field(default_factory=list)
+    named: list[Misconception] | None = None
 
     @property
     def full(self) -> bool:
@@ -123,14 +138,17 @@ def run_test_cell(
     given: dict[str, Any] | None = None,
     check_seconds: float | None = None,
     draws: bool = False,
+    compares: bool = True,
 ) -> Outcome:
     """Run the visible and the hidden part of a test cell on the names that `client` gives, except those in `given`.
 
     `check_seconds` bounds each check, what it does here included: with a student's numbers that may be for ever.
-    `draws` says that the checks' figures are wanted.
+    `draws` says that the checks' figures are wanted; without `compares` every answer is as good as another.
     """
-    client.begin()
-    current = Session(seed, test.grade_id, client, source.reference, explain, check_seconds, draws=draws)
+    client.transcript = []
+    current = Session(
+        seed, test.grade_id, client, source.reference, explain, check_seconds, draws=draws, compares=compares
+    )
     namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
     stopped = ""
     with session(current), contextlib.redirect_stdout(io.StringIO()):
@@ -173,23 +191,66 @@ class Judged(Source):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._runs: dict[tuple, Outcome] = {}
+        self._foresights: dict[tuple, Foresight] = {}
+        self.known: dict[tuple, Outcome] = {}
+        self._of_student: tuple[str | None, dict[str, Any]] = None, {}
 
     @cached_property
     def _needs_id(self) -> dict[str, bool]:
         return {g: "student_id" in t.names for g, t in self.tests.items()}
 
-    def _run(self, key: tuple | None, test: TestCell, seed: int, namespace: Callable[[], dict[str, Any]]) -> Outcome:
-        """The outcome on a namespace; kept under `key`, which is None for what only one student will ask for."""
+    def _run(
+        self,
+        key: tuple | None,
+        test: TestCell,
+        seed: int,
+        namespace: Callable[[], dict[str, Any]],
+        only_data: bool = False,
+    ) -> Outcome:
+        """The outcome on a namespace; kept under `key`, which is None for what only one student will ask for.
+
+        With `only_data` nothing but the values that the test cell reads is recorded, and no check runs.
+        """
         outcome = self._runs.get(key)
         if outcome is None:
-            client = Client(LocalTransport(namespace()), call_seconds=600.0)
-            client.sources = {n: self.solution_text(n) for n in test.solution_names}
-            outcome = run_test_cell(test, client, self, seed)
+            client = self._client(test, namespace())
+            if only_data:
+                client.get(list(test.names))
+                outcome = Outcome([], client.transcript, [], [])
+            else:
+                outcome = run_test_cell(test, client, self, seed)
             if key is not None:
                 if len(self._runs) > MOST_KEPT_OUTCOMES:
                     self._runs.clear()
                 self._runs[key] = outcome
         return outcome
+
+    def _client(self, test: TestCell, namespace: dict[str, Any]) -> Client:
+        client = Client(LocalTransport(namespace), call_seconds=600.0)
+        client.sources = {n: self.solution_text(n) for n in test.solution_names}
+        return client
+
+    def remember(self, key: tuple, outcome: Outcome) -> None:
+        """Keep an outcome that follows from the answers alone, under a digest of them."""
+        if len(self.known) >= MOST_KNOWN_OUTCOMES:
+            del self.known[next(iter(self.known))]
+        self.known[key] = outcome
+
+    def foresight(self, test: TestCell, seed: int) -> Foresight | None:
+        """What the test cell asks of every student; None where it is personal."""
+        if self._needs_id[test.grade_id]:
+            return None
+        key = test.grade_id, seed
+        if key not in self._foresights:
+            runs = []
+            rng = np.random.default_rng(DISTURBANCE_SEED)
+            for seen, cell in ((None, test), (lambda value: disturbed(value, rng), test.unasserted)):
+                client = self._client(test, dict(self.reference))
+                client.asked, client.seen = [], seen
+                run_test_cell(cell, client, self, seed, check_seconds=OWN_SECONDS, compares=seen is None)
+                runs.append(client.asked)
+            self._foresights[key] = Foresight(sorted(test.names), *runs)
+        return self._foresights[key]
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:
         """The reference's names, with data for this student where the test is personal."""
@@ -199,17 +260,20 @@ class Judged(Source):
 
     def _personal(self, student_id: str) -> dict[str, Any]:
         """The source with another student's id: the cells that make data from it run anew, in order."""
+        if self._of_student[0] == student_id:
+            return dict(self._of_student[1])
         namespace = {**self.reference, "student_id": student_id}
         personal = {"student_id"}
         for text in self.code_in_order:
             if used_names(text) & personal and "student_id" not in bound_names(text):
                 try:
                     with contextlib.redirect_stdout(io.StringIO()):
-                        exec(compile(text, f"<{self.name}: personal>", "exec"), namespace)
+                        exec(compiled(text, f"<{self.name}: personal>"), namespace)
                 except Exception as error:
                     raise BadSource(f"{self.name}: no numbers for {student_id!r}: {type(error).__name__}") from error
                 personal |= {n for n in bound_names(text) if not callable(namespace.get(n))}
-        return namespace
+        self._of_student = student_id, namespace
+        return dict(namespace)
 
     def reference_outcome(self, test: TestCell, seed: int, student_id: str) -> Outcome:
         """What the test cell says about the reference's answers. Raises BadSource when they are not all right."""
@@ -222,9 +286,9 @@ class Judged(Source):
         return outcome
 
     def variant_outcomes(
-        self, test: TestCell, variants: list[Variant], seed: int, student_id: str
+        self, test: TestCell, variants: list[Variant], seed: int, student_id: str, only_data: bool = False
     ) -> Iterator[tuple[Variant, Outcome]]:
-        """What the test cell says about each variant, on the same inputs."""
+        """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads."""
         names = self.namespace_for(test, student_id)
         for variant in variants:
             key = None if self._needs_id[test.grade_id] else (test.grade_id, seed, variant.exercise, variant.name)
@@ -233,6 +297,7 @@ class Judged(Source):
                 test,
                 seed,
                 lambda variant=variant: {**names, variant.exercise: value_for(variant, names, student_id)},
+                only_data,
             )
             yield variant, outcome
 
@@ -241,9 +306,10 @@ class Judged(Source):
 
 
 class Judge:
-    """The run of one job."""
+    """The run of one job. `ahead`: ask at once what a test cell asks of everybody; may raise OneByOne."""
 
-    def __init__(self, job: Job, source: Judged, sandbox: Sandbox) -> None:
+    def __init__(self, job: Job, source: Judged, sandbox: Sandbox, ahead: bool = True) -> None:
+        self.ahead = ahead
         self.job = job
         self.source = source
         self.rebuilt = job.rebuilt()
@@ -263,7 +329,9 @@ class Judge:
     def run(self) -> Result:
         start = time.monotonic()
         files = {name: base64.b64decode(data) for name, data in self.job.files.items()}
-        student = self.sandbox.start(self.limits, files)
+        text = "\n".join(c.source for c in self.rebuilt.cells if c.cell_type == "code" and c.kind != "test")
+        libraries = [name for name, mentioned in MENTIONS.items() if mentioned.search(text)]
+        student = self.sandbox.start(self.limits, files, libraries)
         self.transport = RemoteTransport(student, start + self.limits.notebook_seconds)
         self.client = Client(self.transport, self.limits.call_seconds, self.sources)
         try:
@@ -328,6 +396,7 @@ class Judge:
                 self.cell_errors[name] = problem
 
     def _explain(self, missing: NameError) -> str:
+        self.client.live += 1
         name = getattr(missing, "name", None) or str(missing)
         problem = self.cell_errors.get(name)
         if problem is not None and problem.type_name == "NotImplementedError":
@@ -384,16 +453,29 @@ class Judge:
         self.typed_ids.append(value)
         return value
 
-    def _try(self, test: TestCell, expected: Outcome, given: dict[str, Any]) -> Outcome:
-        self.client.budget = self.limits.exercise_seconds
+    def _try(self, test: TestCell, expected: Outcome, given: dict[str, Any], helpers: Sequence[str] = ()) -> Outcome:
+        client = self.client
+        client.begin()
+        client.budget = self.limits.exercise_seconds
+        key = None
+        foresight = None
+        if self.ahead and self.transport.gone is None:
+            foresight = self.source.foresight(test, self.job.seed)
+        if foresight is not None:
+            key = test.grade_id, self.job.seed, *helpers, client.ask_ahead(foresight)
+            if key in self.source.known:
+                return self.source.known[key]
         seconds = self.limits.exercise_seconds + OWN_SECONDS
-        outcome = run_test_cell(test, self.client, self.source, self.job.seed, self._explain, given, seconds, True)
+        outcome = run_test_cell(test, client, self.source, self.job.seed, self._explain, given, seconds, True)
+        is_known = key is not None and client.live == 0 and not outcome.internal
         try:
-            self.client.forget()
+            client.forget()
         except StudentProblem as problem:
             outcome.internal.append(problem.reason)
         outcome.internal = [] if self.transport.gone else outcome.internal
         outcome.checks = self._all_checks(expected, outcome)
+        if is_known:
+            self.source.remember(key, outcome)
         return outcome
 
     def _all_checks(self, expected: Outcome, outcome: Outcome) -> list[Check]:
@@ -412,7 +494,7 @@ class Judge:
             names = self.source.namespace_for(test, given.get("student_id", ""))
             for name in helpers:
                 self.client.replace(name, names[name])
-            outcome = self._try(test, expected, given)
+            outcome = self._try(test, expected, given, helpers)
             self.client.restore()
         except StudentProblem as problem:
             self.events.append(f"{test.grade_id}: follow-through stopped: {problem.reason}")
@@ -422,15 +504,19 @@ class Judge:
     def _misconceptions(
         self, test: TestCell, expected: Outcome, outcome: Outcome, student_id: str
     ) -> list[Misconception]:
+        if outcome.named is not None:
+            return outcome.named
         variants = self.source.catalogue.wrong_of(test.names)
-        outcomes = self.source.variant_outcomes(test, variants, self.job.seed, student_id)
+        only_data = all(entry.is_value for entry in expected.transcript)
+        outcomes = self.source.variant_outcomes(test, variants, self.job.seed, student_id, only_data)
         runs = [(variant, of_variant.transcript) for variant, of_variant in outcomes]
         try:
             found = recognise(outcome.transcript, expected.transcript, runs)
         except Exception as error:  # answers of a kind that nobody foresaw: they explain nothing, and cost no verdict
             self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
             return []
-        return [Misconception(v.name, v.exercise, v.says) for v in found]
+        outcome.named = [Misconception(v.name, v.exercise, v.says) for v in found]
+        return outcome.named
 
     # the result
 
@@ -453,7 +539,7 @@ class Judge:
             notes=self.rebuilt.notes,
             events=self.events,
             timings={"total": round(seconds, 4), **{k: round(v, 4) for k, v in self.seconds.items()}},
-            notebook=json.loads(json.dumps(notebook)),
+            notebook=notebook,
         )
 
 
@@ -563,9 +649,13 @@ def run_job(data: bytes) -> bytes:
     job = Job.from_bytes(data)
     sandbox = _sandboxes.setdefault(job.sandbox, Sandbox(job.sandbox))
     judge = Judge(job, source_of(job), sandbox)
-    guard_worker(2 * judge.limits.notebook_seconds + 60)
+    guard_worker(3 * judge.limits.notebook_seconds + 60)
     try:
-        result = judge.run()
+        try:
+            result = judge.run()
+        except OneByOne:
+            judge = Judge(job, source_of(job), sandbox, ahead=False)
+            result = judge.run()
     except (SandboxRefused, BadSource, BadCatalogue):
         raise
     except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent

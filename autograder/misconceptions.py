@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.cellcode import bound_names, used_names
+from autograder.cellcode import bound_names, compiled, used_names
 from autograder.handles import Entry, Handle
 
 RTOL = 1e-3
@@ -188,7 +188,7 @@ def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> A
         return variant.value(student_id)
     namespace = {**reference, "student_id": student_id}
     with contextlib.redirect_stdout(io.StringIO()):
-        exec(compile(variant.source, f"<{variant.name}>", "exec"), namespace)
+        exec(compiled(variant.source, f"<{variant.name}>"), namespace)
     return namespace[variant.exercise]
 
 
@@ -278,7 +278,7 @@ def _same(one: Entry, other: Entry) -> bool:
         return one.error == other.error
     if one.changed != other.changed:
         return False
-    return close(one.value, other.value, TYPED_ATOL if one.key.startswith("value ") else ATOL)
+    return close(one.value, other.value, TYPED_ATOL if one.is_value else ATOL)
 
 
 def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]) -> set[int]:

@@ -112,7 +112,7 @@ class Result:
         return sum(e.points for e in self.exercises)
 
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**vars(self), "exercises": [asdict(e) for e in self.exercises]}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:

@@ -160,6 +160,30 @@ class Workspace:
         changed = [str(k) for k, v in watched.items() if _snapshot(v) != before[k]]
         return {"ok": self.out(value, sent), "changed": changed}
 
+    def do_several(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        """Values of names and the replies to many requests, one after the other; the first to take too long ends it.
+
+        A request's target is the value of a name, or what an earlier request gave.
+        """
+        self.do_forget({}, [], [])
+        reply = self.do_get(request, [], sent)
+        reply["blobs"], reply["replies"] = len(sent), []
+        start = 0
+        for part in request["requests"]:
+            origin = part["target"]
+            node = (
+                reply["found"].get(origin["name"]) if "name" in origin else reply["replies"][origin["reply"]].get("ok")
+            )
+            target = node.get("handle") if isinstance(node, dict) else None
+            end = start + part["blobs"]
+            answered, part_sent = self.answer({**part, "target": target}, blobs[start:end])
+            start = end
+            sent += part_sent
+            reply["replies"].append({**answered, "blobs": len(part_sent)})
+            if answered.get("error", {}).get("kind") in ("timeout", "memory"):
+                break
+        return reply
+
     def do_attribute(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
         return {"ok": self.out(getattr(self.objects[request["target"]], request["name"]), sent)}
 

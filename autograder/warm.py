@@ -257,11 +257,29 @@ def _refusal(error: OSError) -> bytes:
 # --------------------------------------------------------------------------------------------- the loop
 
 
+def _load_torch() -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    torch.ones(2) @ torch.ones(2)
+
+
+def _load_matplotlib() -> None:
+    import matplotlib.pyplot as plt
+
+    plt.figure()
+    plt.close("all")
+
+
+LIBRARIES = {"matplotlib": _load_matplotlib, "torch": _load_torch}
+
+
 class Child:
     """What the warm process knows of one submission's processes."""
 
     def __init__(self, keeper_pid: int, report: int, limits: dict[str, Any], isolate: bool) -> None:
         self.keeper = keeper_pid
+        self.ended = os.pidfd_open(keeper_pid)
         self.report = report
         self.limits = limits
         self.isolate = isolate
@@ -274,6 +292,10 @@ class Child:
                 self.text += data.decode()
         except BlockingIOError:
             return
+
+    def wait(self, seconds: float) -> bool:
+        """Whether the keeper has ended, within `seconds`: it waits for the student process, and then ends."""
+        return bool(select.select([self.ended], [], [], seconds)[0])
 
     @property
     def student(self) -> int | None:
@@ -319,32 +341,42 @@ class Warm:
         self.control = control
         self.isolate = isolate
         self.children: dict[int, Child] = {}
-        self.shell = self._imports()
-        self.base = data_size()
-        self.baseline = memory_of(os.getpid())
+        self.loaded: set[str] = set()
+        self.shell = self._shell()
+        self._settle()
 
     @staticmethod
-    def _imports() -> Any:
+    def _shell() -> Any:
+        """A shell that has run a cell, and beside it what numpy loads late."""
         import asyncio  # noqa: F401
 
-        import matplotlib
-        import numpy  # noqa: F401
-        import torch
+        import numpy.fft
+        import numpy.linalg
+        import numpy.random  # noqa: F401
 
         from autograder.student import Shell
 
-        torch.set_num_threads(1)
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         shell = Shell.instance()
-        matplotlib.use("module://matplotlib_inline.backend_inline")
-        import matplotlib.pyplot as plt
-
-        plt.figure()
-        plt.close("all")
-        shell.run("import numpy, torch, matplotlib.pyplot\n_ = torch.ones(2) @ torch.ones(2)\ndel _", None)
+        shell.run("import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)", None)
         shell.reset(new_session=True)
+        return shell
+
+    def load(self, names: list[str]) -> None:
+        """Import the large libraries that a notebook speaks of, once for all that come after it."""
+        missing = [n for n in names if n in LIBRARIES and n not in self.loaded]
+        for name in missing:
+            LIBRARIES[name]()
+        if missing:
+            self.loaded.update(missing)
+            self._settle()
+
+    def _settle(self) -> None:
+        """Keep what is there out of the garbage collector's way, and measure it: limits count on top of it."""
         gc.collect()
         gc.freeze()
-        return shell
+        self.base = data_size()
+        self.baseline = memory_of(os.getpid())
 
     def run(self) -> None:
         self.control.send(json.dumps({"ready": True}).encode())
@@ -360,6 +392,7 @@ class Warm:
             return False
         message = json.loads(data)
         if message["op"] == "start":
+            self.load(message["libraries"])
             self.start(message["id"], message["limits"], fds[0])
         elif message["op"] == "end":
             self.control.send(json.dumps(self.end(message["id"])).encode())
@@ -375,6 +408,7 @@ class Warm:
                 os.close(read)
                 for child in self.children.values():
                     os.close(child.report)
+                    os.close(child.ended)
                 sock = socket.socket(fileno=fd)
                 keeper(sock, limits, self.isolate, self.base, self.shell, write)
             finally:
@@ -386,16 +420,14 @@ class Warm:
     def end(self, number: int) -> dict[str, Any]:
         """Kill whatever is left of a submission and say how it ended: exit code (negative: signal) and why."""
         child = self.children.pop(number)
-        limit = time.monotonic() + ENDING_SECONDS
-        while child.exit_code is None and child.is_ending and time.monotonic() < limit:
-            time.sleep(0.002)
+        if child.exit_code is None and child.is_ending:
+            child.wait(ENDING_SECONDS)
         ended_by_itself = child.exit_code
         child.kill()
-        limit = time.monotonic() + (ENDING_SECONDS if child.student is not None else 0)
-        while os.waitpid(child.keeper, os.WNOHANG) == (0, 0):  # it waits for the student process, and then ends
-            if time.monotonic() > limit:
-                _kill(child.keeper)
-            time.sleep(0.002)
+        if not child.wait(ENDING_SECONDS if child.student is not None else 0):
+            _kill(child.keeper)
+        os.waitpid(child.keeper, 0)
+        os.close(child.ended)
         child.read()
         os.close(child.report)
         return {"exit_code": ended_by_itself, "reason": child.reason}

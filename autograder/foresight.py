@@ -1,0 +1,153 @@
+"""Requests that a test cell makes whatever the answers are: one message asks them all.
+
+A class shares one seed, so most requests of a test cell are known before a student's process answers the first. Which
+ones is found from two runs on the reference: one as it is, and one in which every answer is replaced by something
+else. Only a request that both runs make, and that holds no answer of the reference, is asked ahead of its turn: so
+nothing that depends on a right answer reaches a student's process early.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autograder.channel import read_npy
+
+SMALLEST_ANSWER = 3  # entries; one or two numbers are also the input of many a question
+DISTURBANCE_SEED = 1
+
+
+@dataclass
+class Asked:
+    """One request of a test cell, and what the reference answered.
+
+    `header` holds the target as its origin: {"name": …} of a name, {"reply": n} of what request n gave; {} when
+    unknown. `key` is the digest by which transcripts are compared.
+    """
+
+    check: str
+    path: str
+    header: dict[str, Any]
+    blobs: list[bytes]
+    key: str
+    reply: dict[str, Any]
+    answer: list[bytes]
+    value: Any = None
+
+    @property
+    def identity(self) -> tuple:
+        return self.check, self.path, json.dumps(self.header, sort_keys=True), tuple(self.blobs)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it speaks to a known target with nothing but data."""
+        text = json.dumps([v for k, v in self.header.items() if k != "target"])
+        return bool(self.header.get("target")) and '"callback"' not in text and '"handle"' not in text
+
+
+def disturbed(value: Any, rng: np.random.Generator) -> Any:
+    """Another value of the same kind and shape, which shares no number, truth value or text with it.
+
+    Handles and None stay: they tell nothing.
+    """
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return value + 7
+    if isinstance(value, (float, complex)):
+        return value + 1.0 + rng.random() if np.isfinite(value) else rng.random()
+    if isinstance(value, str):
+        return f"not {value}"
+    if isinstance(value, bytes):
+        return b"not " + value
+    if isinstance(value, (list, tuple, set)):
+        return type(value)(disturbed(v, rng) for v in value)
+    if isinstance(value, dict):
+        return {k: disturbed(v, rng) for k, v in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return _disturbed_array(np.asarray(value), rng)[()]
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        as_array = value.detach().float() if value.is_floating_point() else value.detach()
+        return torch.from_numpy(np.array(_disturbed_array(as_array.numpy(), rng))).to(value.dtype)
+    return value
+
+
+def _disturbed_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    if array.dtype.kind == "b":
+        return ~array
+    if array.dtype.kind in "iu":
+        return array + array.dtype.type(7)
+    if array.dtype.kind in "fc":
+        return rng.normal(size=array.shape).astype(array.dtype)
+    return np.full_like(array, "?")
+
+
+def _is_telling(blob: bytes) -> bool:
+    """Whether an answer's array would give something away; one that holds a single value everywhere does not."""
+    array = read_npy(blob)
+    return array.size >= SMALLEST_ANSWER and bool((array != array.flat[0]).any())
+
+
+class Foresight:
+    """The requests of a test cell that may be asked ahead, in order."""
+
+    def __init__(self, names: list[str], asked: list[Asked], disturbed_run: list[Asked]) -> None:
+        self.names = names
+        self.requests: list[Asked] = []
+        answers = {blob for a in asked for blob in a.answer if _is_telling(blob)}
+        independent = Counter(a.identity for a in disturbed_run)
+        numbers: dict[int, int] = {}
+        ended: set[str] = set()  # checks whose further requests must keep their order behind one that is not asked
+        for number, request in enumerate(asked):
+            origin = request.header.get("target", {})
+            known = "name" in origin or origin.get("reply") in numbers
+            if (
+                request.check in ended
+                or not known
+                or not request.is_plain
+                or not independent[request.identity]
+                or not answers.isdisjoint(request.blobs)
+            ):
+                ended.add(request.check)
+                continue
+            independent[request.identity] -= 1
+            numbers[number] = len(self.requests)
+            if "reply" in origin:
+                request.header = {**request.header, "target": {"reply": numbers[origin["reply"]]}}
+            self.requests.append(request)
+
+    def message(self, seconds: float) -> tuple[dict[str, Any], list[bytes]]:
+        """The one request for all of them; each may take `seconds`."""
+        requests = [{**r.header, "seconds": seconds, "blobs": len(r.blobs)} for r in self.requests]
+        blobs = [blob for r in self.requests for blob in r.blobs]
+        return {"op": "several", "names": self.names, "requests": requests}, blobs
+
+
+class Answers:
+    """What a student's process answered to a `Foresight`; each answer is taken once, in its check's order."""
+
+    def __init__(self, foresight: Foresight, replies: list[tuple[dict, list[bytes]]]) -> None:
+        self.waiting: dict[str, list[tuple[int, Asked, dict, list[bytes]]]] = {}
+        for number, (request, (reply, blobs)) in enumerate(zip(foresight.requests, replies, strict=True)):
+            self.waiting.setdefault(request.check, []).append((number, request, reply, blobs))
+        for queue in self.waiting.values():
+            queue.reverse()
+
+    def take(
+        self, check: str, path: str, header: dict[str, Any], blobs: list[bytes]
+    ) -> tuple[int, Asked, dict, list[bytes]] | None:
+        """Number, request and answer when this is the check's next request; None ends what is foreseen of the check."""
+        queue = self.waiting.get(check)
+        if not queue:
+            return None
+        _, request, _, _ = queue[-1]
+        if request.path == path and request.blobs == blobs and request.header == header:
+            return queue.pop()
+        queue.clear()
+        return None

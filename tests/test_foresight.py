@@ -1,0 +1,151 @@
+"""Requests asked ahead: what may be among them, and that they change no verdict."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from autograder.channel import read_npy
+from autograder.course import Course
+from autograder.engine import Prepared, Settings
+from autograder.foresight import disturbed
+from autograder.judge import Judge, Judged, run_job, source_of
+from autograder.results import Exercise, Result
+from autograder.sandbox import Sandbox
+from tests.tiny_judge import CATALOGUE, RIGHT, TESTS, grade, job_for, scores, source_notebook, submission, verdicts
+
+ROOT = Path(__file__).parent.parent
+EXAMPLES = Course(ROOT / "examples")
+
+
+def foreseen(name: str, visible: str, hidden: str) -> list:
+    """The requests asked ahead for a test cell of the tiny set with this text."""
+    source = Judged(source_notebook({**TESTS, name: (4, visible, hidden)}), CATALOGUE, "tiny")
+    return source.foresight(source.tests[f"{name}-tests"], 5).requests
+
+
+def test_all_that_depends_on_no_answer_is_asked_ahead() -> None:
+    assert len(foreseen("softmax", *TESTS["softmax"][1:])) == 4
+    scale = foreseen("scale", *TESTS["scale"][1:])
+    assert len(scale) == 10, "calls on an object that an earlier call made are known as well"
+
+
+def test_personal_exercises_and_given_functions_are_asked_in_their_turn() -> None:
+    source = Judged(source_notebook(), CATALOGUE, "tiny")
+    assert source.foresight(source.tests["sheet-tests"], 5) is None
+    assert foreseen("twice", *TESTS["twice"][1:]) == []
+
+
+@pytest.mark.parametrize(
+    "made_of_an_answer",
+    [
+        "softmax(softmax(x))",
+        "softmax(softmax(x) * 1e9)",
+        "softmax(np.round(softmax(x), 1))",
+        "softmax(x + (softmax(x) > 0.3))",
+        "softmax(softmax(x).T)",
+        "softmax(np.ones(3) * float(softmax(x)[0, 0]))",
+        "agrees(softmax, reference.softmax(x)); softmax(x)",
+        "softmax(np.sort(softmax(x)))",
+    ],
+)
+def test_nothing_made_of_an_answer_is_asked_ahead(made_of_an_answer: str) -> None:
+    hidden = f"""
+@check("a chain")
+def _(rng):
+    x = rng.normal(size=(2, 3))
+    softmax(x)
+    {made_of_an_answer}
+    softmax(x + 1)
+"""
+    requests = foreseen("softmax", "", hidden)
+    reference = Judged(source_notebook(), CATALOGUE, "tiny").reference["softmax"]
+    assert 1 <= len(requests) <= 2, "what follows a request that must wait keeps its place behind it"
+    for request in requests:
+        for blob in request.blobs:
+            answers = [reference(read_npy(b)) for r in requests for b in r.blobs]
+            assert not any(np.allclose(read_npy(blob), answer) for answer in answers)
+
+
+def test_assertions_between_requests_hide_none_of_them() -> None:
+    visible = "assert abs(softmax(np.zeros(2))[0] - 0.5) < 1e-9\nassert softmax(np.zeros((2, 3))).shape == (2, 3)"
+    assert (
+        len(foreseen("softmax", visible, "assert softmax(np.ones(3)).sum() > 0.9\nassert softmax(np.ones(4)).any()"))
+        == 4
+    )
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        True, 3, 2.5, float("inf"), 1 + 2j, "text", b"bytes", (1, 2.0), [True, "a"], {"a": 1.0}, {1, 2},
+        np.arange(4), np.ones((2, 3)), np.array([True, False]), np.float32(2), np.array(["a", "b"]),
+        torch.ones(2, 3), torch.arange(3), torch.tensor([True, False]), torch.ones(2, dtype=torch.bfloat16),
+    ],
+)  # fmt: skip
+def test_a_disturbed_answer_shares_nothing_but_kind_and_shape(value: object) -> None:
+    other = disturbed(value, np.random.default_rng(0))
+    assert type(other) is type(value)
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        assert other.shape == value.shape and other.dtype == value.dtype
+        assert not np.any(np.asarray((other == value).tolist()))
+    else:
+        assert other != value
+
+
+def test_a_function_that_hangs_is_judged_request_by_request() -> None:
+    """The first check's answers count, though the others of the same message never came."""
+    slow = "def softmax(z):\n    while z.ndim == 2:\n        pass\n    e = np.exp(z - z.max())\n    return e / e.sum()"
+    result = grade({"softmax": slow})
+    assert verdicts(result, "softmax") == ["passed", "timeout", "timeout"]
+
+
+def test_a_process_that_dies_in_the_middle_keeps_what_came_before() -> None:
+    dies = "import os\ndef softmax(z):\n    if abs(z).max() > 100:\n        os._exit(3)\n"
+    result = grade({"softmax": dies + RIGHT["softmax"].split("\n", 1)[1]})
+    assert verdicts(result, "softmax") == ["passed", "passed", "crashed"]
+    assert scores(result)["softmax"] == 3
+
+
+def test_answers_that_count_calls_gain_nothing() -> None:
+    counting = "n = [0]\n" + RIGHT["softmax"].replace("    e =", "    n[0] += 1\n    if n[0] > 2: return z\n    e =", 1)
+    assert scores(grade({"softmax": counting}))["softmax"] < 4
+
+
+def test_the_same_answers_are_judged_once() -> None:
+    job = job_for(submission(RIGHT), assignment_version="judged-once")
+    first = Result.from_json(json.loads(run_job(job.to_bytes())))
+    known = len(source_of(job).known)
+    assert known == 3, "softmax, attend and scale follow from their answers; sheet is personal, twice takes functions"
+    again = Result.from_json(json.loads(run_job(job.to_bytes())))
+    assert len(source_of(job).known) == known
+    assert [(e.score, [c.verdict for c in e.checks]) for e in again.exercises] == [
+        (e.score, [c.verdict for c in e.checks]) for e in first.exercises
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("student", sorted(EXAMPLES.submissions("ps2-self-attention")))
+def test_no_verdict_depends_on_what_is_asked_ahead(student: str) -> None:
+    files = EXAMPLES.set_files("ps2-self-attention")
+    job = Prepared(files, student, Settings(), 11).read(EXAMPLES.submissions("ps2-self-attention")[student])
+    if isinstance(job, Result):
+        pytest.skip("it holds no notebook that can be judged")
+    sandbox = Sandbox()
+    try:
+        results = [Judge(job, Judged.from_text(job.source, job.catalogue), sandbox, ahead=False).run()]
+        results.append(Result.from_json(json.loads(run_job(job.to_bytes()))))
+    finally:
+        sandbox.close()
+    said = [[_said(e) for e in result.exercises] for result in results]
+    assert said[0] == said[1]
+
+
+def _said(exercise: Exercise) -> tuple:
+    checks = [(c.name, c.verdict, c.reason) for c in exercise.checks]
+    named = [m.name for m in exercise.misconceptions]
+    return exercise.grade_id, exercise.score, exercise.follow_through, named, checks
