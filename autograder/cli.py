@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from sqlalchemy.exc import SQLAlchemyError
 
+from autograder.cluster import DaskExecutor, NoCluster, workers_of
 from autograder.course import Course, CourseError
 from autograder.engine import Settings, Step, grade_set
 from autograder.misconceptions import BadCatalogue
@@ -39,7 +41,7 @@ def clear_errors() -> Iterator[None]:
     """Known problems end the command with one line on stderr and a non-zero exit code."""
     try:
         yield
-    except (CourseError, SandboxRefused, BadSource, BadCatalogue) as error:
+    except (CourseError, SandboxRefused, BadSource, BadCatalogue, NoCluster) as error:
         raise click.ClickException(str(error)) from error
     except SQLAlchemyError as error:
         raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
@@ -156,6 +158,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
 @sets_option
 @students_option
 @click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@click.option("--scheduler", metavar="ADDRESS", help="Run the jobs on this Dask cluster, e.g. tcp://host:8786.")
 @click.option("--force", is_flag=True, help="Run unchanged submissions again, with fresh random inputs.")
 @click.option("--seed", type=int, help="Seed of the hidden checks' inputs (default: the recorded one).")
 @click.option(
@@ -171,6 +174,7 @@ def grade(
     sets: tuple[str, ...],
     students: tuple[str, ...],
     jobs: int,
+    scheduler: str | None,
     force: bool,
     seed: int | None,
     sandbox: str,
@@ -185,6 +189,10 @@ def grade(
     with clear_errors():
         course = Course(folder)
         store = Store(course.results_folder)
+        make_executor = None
+        if scheduler:
+            settings.jobs = workers_of(scheduler)
+            make_executor = partial(DaskExecutor, scheduler)
         if sandbox == NONE:
             err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
         for name in chosen_sets(course, sets, course.has_submissions()):
@@ -195,7 +203,7 @@ def grade(
             ensure_assignment(course, course.set_files(name))
             rows = graded[name] = []
             with progress_bar() as bar:
-                steps = grade_set(course, store, name, settings, list(students) or None)
+                steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
                 watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
                 # the gradebook's writer takes the results as they come, some hundred at a time
                 written = write(course, _noted(watched, rows, problems))
@@ -285,6 +293,7 @@ def report(folder: Path, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
     from autograder.gradebook import manual_marks
     from autograder.report import write_all
+    from autograder.similarity import code_of, near_identical
 
     with clear_errors():
         course = Course(folder)
@@ -294,7 +303,13 @@ def report(folder: Path, sets: tuple[str, ...]) -> None:
         manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
         away = os.path.relpath(course.feedback_folder, course.report_folder)
         title = course.dirs.course_id or course.root.name
-        write_all(results, course.report_folder, title, manual=manual, feedback=away)
+        old = {name: store.before(name) for name in names}
+        with progress_bar() as bar:
+            alike = {
+                name: near_identical(results[name], [code_of(course.set_files(name).released)])
+                for name in bar.track(names, description="comparing code")
+            }
+        write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)
         out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
 
 

@@ -630,13 +630,22 @@ def source_of(job: Job) -> Judged:
     return _sources[job.assignment_version]
 
 
+_is_worker = multiprocessing.parent_process() is not None
+
+
+def be_worker() -> None:
+    """This process judges and does nothing else: it may be bounded."""
+    global _is_worker
+    _is_worker = True
+
+
 def guard_worker(seconds: float) -> None:
     """Bound a worker process of a pool: in memory for good, and in the time until it is guarded again.
 
     A check that hands a student's numbers to compiled code can hang or swell where no exception reaches it. The pool
     notices that a worker is gone and judges its submissions once more, each alone. Not for the command's own process.
     """
-    if multiprocessing.parent_process() is None:
+    if not _is_worker:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY:

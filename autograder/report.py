@@ -33,6 +33,7 @@ from autograder.results import (
     Exercise,
     Result,
 )
+from autograder.similarity import Pair
 
 Marks = Mapping[tuple[str, str], Mapping[str, Manual]]
 """What was marked by hand: (student, set) → grade_id → points and comment."""
@@ -87,20 +88,23 @@ def render(
     title: str = "",
     *,
     old: Mapping[str, Result | float | None] | None = None,
+    alike: Sequence[Pair] = (),
     manual: Marks | None = None,
     feedback: str | None = None,
     index: str | None = None,
 ) -> str:
     """The report on one set.
 
-    `old` maps students to their results (or bare scores) before a regrade: old and new stand side by side.
-    `feedback` is the relative address of the feedback folder, `index` that of the course's index; both become links.
+    `old` maps students to their results (or bare scores) before a regrade: old and new stand side by side. `alike`
+    are pairs with near-identical code. `feedback` is the relative address of the feedback folder, `index` that of the
+    course's index; both become links.
     """
     manual = manual or {}
     results = sorted(results, key=lambda r: r.student)
     columns = _columns(results)
     rows = [_row(r, columns, manual, results, feedback) for r in results]
     graded = [row for row in rows if row.score is not None]
+    by_student = {row.result.student: row for row in rows}
     _statistics(columns, graded)
     name = results[0].assignment if results else ""
     sandboxes = Counter(r.sandbox for r in results if r.status == GRADED)
@@ -124,7 +128,8 @@ def render(
         misconceptions=_misconceptions(columns, graded),
         checks=_checks(columns, graded),
         verdicts=VERDICTS,
-        regraded=_regraded(rows, columns, old, manual) if old is not None else None,
+        regraded=_regraded(rows, columns, old, manual) if old else None,
+        alike=[(by_student[p.one], by_student[p.other], p) for p in alike],
         events=[(row, event) for row in rows for event in row.result.events],
         slowest=sorted((r for r in rows if r.seconds is not None), key=lambda r: -r.seconds)[:SLOWEST],
         fewest=FEWEST_FOR_DISCRIMINATION,
@@ -202,17 +207,27 @@ def write_all(
     title: str = "Class report",
     *,
     old: Mapping[str, Mapping[str, Result | float | None]] | None = None,
+    alike: Mapping[str, Sequence[Pair]] | None = None,
     manual: Marks | None = None,
     feedback: str | None = "../feedback",
 ) -> list[Path]:
-    """Write `folder/<set>.html` for each set and `folder/index.html`; `old` maps sets to what `render` takes.
+    """Write `folder/<set>.html` for each set and `folder/index.html`.
+
+    `old` and `alike` map sets to what `render` takes.
 
     Raises pages.UnsafeName for a set whose name cannot be a file's, and OSError.
     """
     folder = Path(folder)
     paths = []
     for name, results in sets.items():
-        page = render(results, old=(old or {}).get(name), manual=manual, feedback=feedback, index="index.html")
+        page = render(
+            results,
+            old=(old or {}).get(name),
+            alike=(alike or {}).get(name, ()),
+            manual=manual,
+            feedback=feedback,
+            index="index.html",
+        )
         paths.append(pages.write_page(folder / f"{pages.safe_name(name, 'set’s name')}.html", page))
     paths.append(pages.write_page(folder / "index.html", render_course(sets, title, manual=manual)))
     return paths

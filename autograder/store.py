@@ -51,17 +51,38 @@ class Store:
 
     def get(self, assignment: str, student: str) -> Result | None:
         """The stored result; None when there is none or it cannot be read (it is then made anew)."""
+        return self._read(self.path(assignment, student))
+
+    @staticmethod
+    def _read(path: Path) -> Result | None:
         try:
-            return Result.from_json(json.loads(self.path(assignment, student).read_bytes()))
+            return Result.from_json(json.loads(path.read_bytes()))
         except FileNotFoundError:
             return None
         except (ValueError, TypeError, KeyError):
             return None
 
     def put(self, result: Result) -> None:
-        """Raises OSError, for example when the disk is full."""
+        """Keep a result; one it replaces is kept as `before` it. Raises OSError, e.g. when the disk is full."""
+        path = self.path(result.assignment, result.student)
         data = json.dumps(result.to_json(), ensure_ascii=False).encode("utf-8", "surrogatepass")
-        write_atomically(self.path(result.assignment, result.student), data)
+        old = self.get(result.assignment, result.student)
+        if old is not None and (old.key != result.key or old.auto_score != result.auto_score):
+            write_atomically(self._before(path), path.read_bytes())
+        write_atomically(path, data)
+
+    @staticmethod
+    def _before(path: Path) -> Path:
+        return path.parent / ".before" / path.name
+
+    def before(self, assignment: str) -> dict[str, Result]:
+        """By student, the results that the stored ones took the place of."""
+        found = {}
+        for path in sorted((self.folder / assignment / ".before").glob("*.json")):
+            result = self._read(path)
+            if result is not None:
+                found[path.stem] = result
+        return found
 
     def all(self, assignment: str) -> Iterator[Result]:
         """All results of a set, by student."""

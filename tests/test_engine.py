@@ -159,3 +159,20 @@ def test_folders_that_are_no_set_are_named(course: Course) -> None:
     done = command(course, "grade")
     assert done.returncode == 0
     assert "'ps99' (handed in by 'ada') is no set of this course" in " ".join(done.stderr.split())
+
+
+def test_the_result_before_a_change_is_kept_for_the_report(course: Course) -> None:
+    grade(course)
+    store = Store(course.results_folder)
+    assert store.before(SET) == {}, "nothing was replaced"
+    grade(course, force=True)
+    assert store.before(SET) == {}, "graded again, with the same score"
+    submit(course, "bob", answered(**{**GOOD, "double": "def double(x):\n    return x"}))
+    grade(course)
+    before = store.before(SET)
+    assert list(before) == ["bob"]
+    assert before["bob"].auto_score > store.get(SET, "bob").auto_score
+    done = command(course, "report")
+    assert done.returncode == 0, done.stderr
+    page = (course.report_folder / f"{SET}.html").read_text(encoding="utf-8")
+    assert "Old and new scores" in page and "1 changed (0 up, 1 down)" in page
