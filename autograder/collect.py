@@ -297,7 +297,7 @@ class _Collection:
             return None
         try:
             moment = dateutil.parser.parse(text)
-        except (ValueError, OverflowError):
+        except (ValueError, OverflowError, TypeError, ArithmeticError):
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
             if remark not in self.done.remarks:
                 self.done.remarks.append(remark)
@@ -320,7 +320,7 @@ class _Collection:
         who = f"{len(self.late)} submissions are late" if several else "1 submission is late"
         listed = shown(", ".join(self.late), 200)
         if self.due:
-            what = "it counts as one second late unless timestamp.txt says more"
+            what = f"{'each' if several else 'it'} counts as one second late unless timestamp.txt says more"
         else:
             what = (
                 f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "

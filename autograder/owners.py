@@ -82,7 +82,7 @@ def _canvas(part: str, inside: tuple[str, ...]) -> Owner | None:
     else:
         for match in _CANVAS_NUMBERS.finditer(part):
             name = part[: match.start()]
-            if re.fullmatch(r"\w+", name):
+            if re.fullmatch(r"\w+", name) and name == name.lower():  # so that LATE is no part of it
                 readings.append((name, match))
     owners = []
     for name, match in readings:
@@ -96,13 +96,18 @@ def settled(owner: Owner | None, roster: Roster) -> Owner | None:
     """The reading of Canvas's name that the roster knows.
 
     A student can put numbers into a file's name, and underscores and numbers into their own: so as to hand in for
-    somebody else. Where two readings lead to two students of the class, neither is taken.
+    somebody else. Where two readings lead to two students of the class, neither is taken; nor is a number alone, while
+    the class is not known completely.
     """
     if owner is None or not owner.rivals:
         return owner
-    known = [o for o in (owner, *owner.rivals) if roster.has_number(o.user)]
+    known = [o for o in (owner, *owner.rivals) if roster.numbered(o.user)]
     if len({o.user for o in known}) > 1:
         return replace(owner, doubt="its name can be read as that of two students")
+    for reading in known if not roster.complete else ():
+        people = roster.numbered(reading.user)
+        if not (people & roster.called(reading.name) or made_id(reading) in {p.id for p in people}):
+            return replace(owner, doubt="it may be another student's; name a roster with --roster")
     return replace(known[0], rivals=()) if known else owner
 
 

@@ -107,13 +107,13 @@ class Roster:
                 self._names.setdefault(name, set()).add(person)
                 self._loose.setdefault(without_accents(name), set()).add(person)
 
-    def has_number(self, user: str) -> bool:
-        """Whether a student of the class has this number in Canvas."""
-        return user in self._canvas
+    def numbered(self, user: str) -> set[Person]:
+        """Who has this number in Canvas."""
+        return self._canvas.get(user, set())
 
     def canvas(self, name: str, user: str) -> tuple[Person | None, str]:
         """The student whom Canvas calls so."""
-        found, why = self._both(self._canvas.get(user, set()), name)
+        found, why = self._both(self.numbered(user), name)
         if found and found.canvas and found.canvas != user:
             return None, f"{found.id} has another number in Canvas than {user}"
         return found, why

@@ -717,6 +717,15 @@ def test_numbers_in_a_name_do_not_hand_in_for_others(course: Course, tmp_path: P
     }
 
 
+def test_numbers_in_a_name_without_a_roster(course: Course, tmp_path: Path) -> None:
+    collect(course, [archive(tmp_path / "a.zip", {"victim_2_10_ps9-tiny.ipynb": FIRST})], SET)
+    files = {"a_2_99_1_77_ps9-tiny.ipynb": THIRD, "victim_2_50_my_7_8_work.ipynb": SECOND}
+    done = collect(course, [archive(tmp_path / "b.zip", files)], SET)
+    assert done.problems[0].endswith("it may be another student's; name a roster with --roster")
+    assert THIRD not in submitted(course).values()
+    assert taken(course, "victim-2") == SECOND
+
+
 def test_two_participants_are_not_one_student(course: Course, tmp_path: Path) -> None:
     files = {
         "Ann Lee_1_assignsubmission_file_/ps9-tiny.ipynb": FIRST,
