@@ -66,6 +66,8 @@ FIRST_PAUSE = 0.2
 """Seconds before the second try; each further pause is twice as long."""
 TIMESTAMP = "timestamp.txt"
 REMOVED = "removed-marks.jsonl"
+RUBRIC = "autograder_rubric"
+"""Metadata of a cell that only those who mark may see."""
 DETAILS = ("first_name", "last_name", "email", "lms_user_id")
 """What nbgrader keeps about a student besides the id."""
 
@@ -671,13 +673,39 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
 
 
 def autograded_notebook(files: SetFiles, result: Result) -> nbformat.NotebookNode:
-    """What formgrader shows: the executed notebook; where there is none, the set with the reason on top of it."""
+    """What formgrader shows: the executed notebook, with the rubric behind each written answer.
+
+    Where there is none: the set, with the reason on top of it.
+    """
     if result.notebook is not None:
-        return nbformat.from_dict(json.loads(_bytes(result.notebook)))
+        return _with_rubrics(nbformat.from_dict(json.loads(_bytes(result.notebook))), files.source)
     notebook = deepcopy(files.released)
     reason = html.escape(_without_nul(result.reason))
     said = f"**This submission was not graded ({result.status}).**\n\n{reason}"
     notebook.cells.insert(0, nbformat.v4.new_markdown_cell(said, id="not-graded"))
+    return notebook
+
+
+def _with_rubrics(notebook: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook with what the source says to each written question behind the answer, for those who mark it."""
+    rubrics = {
+        c.metadata.nbgrader.grade_id: c.source for c in source.cells if utils.is_grade(c) and utils.is_solution(c)
+    }
+    cells = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+        if grade_id in rubrics:
+            said = f"**Model answer and rubric** (for whoever marks; no student sees it)\n\n{rubrics[grade_id]}"
+            shown = nbformat.v4.new_markdown_cell(said, id=f"rubric-{len(cells)}", metadata={RUBRIC: grade_id})
+            cells.append(shown)
+    notebook.cells = cells
+    return notebook
+
+
+def without_rubrics(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """The notebook as its student may see it."""
+    notebook.cells = [c for c in notebook.cells if RUBRIC not in c.metadata]
     return notebook
 
 
@@ -696,8 +724,7 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     instructor's browser.
     """
     folder = course.step_folder("autograded", result.student, files.name)
-    notebook = autograded_notebook(files, result) if result.notebook is None else result.notebook
-    wanted = {f"{files.name}.ipynb": _bytes(notebook), **files.files}
+    wanted = {f"{files.name}.ipynb": _bytes(autograded_notebook(files, result)), **files.files}
     stamp, _ = read_timestamp(course.step_folder("submitted", result.student, files.name))
     if stamp is not None:
         wanted[TIMESTAMP] = read_bytes(course.step_folder("submitted", result.student, files.name) / TIMESTAMP)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
-from nbgrader.converters import Autograde, NbGraderException
+from nbgrader.converters import Autograde, GenerateFeedback, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
@@ -46,6 +46,12 @@ def configure(c: Any) -> None:
     c.Autograde.sanitize_preprocessors = [f"{HERE}.Rebuild"]
     # SaveVerdicts assigns the penalties for lateness too, with the plugin of AssignLatePenalties.
     c.Autograde.autograde_preprocessors = [f"{HERE}.RunEngine", f"{HERE}.SaveVerdicts"]
+
+    # Rubrics stand beside the answers in autograded/, and stay there.
+    c.GenerateFeedback.preprocessors = [
+        f"{HERE}.WithoutRubrics",
+        *GenerateFeedback.class_traits()["preprocessors"].default(),
+    ]
 
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
@@ -198,6 +204,15 @@ class SaveVerdicts(NbGraderPreprocessor):
         if written.problems:
             raise NbGraderException(written.problems[0])
         return nb, resources
+
+
+class WithoutRubrics(NbGraderPreprocessor):
+    """Drops the rubrics before feedback is made of an autograded notebook."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        from autograder.gradebook import without_rubrics
+
+        return without_rubrics(nb), resources
 
 
 # --- the converter ---------------------------------------------------------------------------------------------------
