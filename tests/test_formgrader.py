@@ -1,4 +1,4 @@
-"""The instructor's browser: formgrader autogrades by its button, shows the rubric, takes marks, and the export has both."""
+"""The instructor's browser: formgrader grades by its button, shows the rubric and takes marks; the export has both."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def exported(course: Course) -> dict[str, dict[str, str]]:
     done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=120)
     text = (course.root / "marks.csv").read_text(encoding="utf-8-sig")
     assert text, done.stderr
-    return {row["student_id"]: row for row in csv.DictReader(io.StringIO(text))}
+    return {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
 
 
 def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None:
@@ -118,6 +118,8 @@ def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None
     comment.fill("Say which number is added.")
     comment.blur()
     tab.wait_for_timeout(1500)
+    if shots := os.environ.get("FORMGRADER_SHOT"):
+        tab.screenshot(path=shots, full_page=True)
     tab.reload()
     tab.wait_for_load_state("networkidle")
     assert "1.5" in [box.input_value() for box in tab.locator("input.score").all()]
