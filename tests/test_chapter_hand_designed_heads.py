@@ -129,6 +129,8 @@ def test_learning_values_as_well_gets_stuck(page):
 def test_learned_position_heads_are_good_and_not_quite_blind_to_signs(page):
     assert min(page.value("place_opposite"), page.value("place_previous")) > 0.97
     assert 1e-4 < page.value("place_change_least") <= page.value("place_change") < 0.05
+    assert page.value("place_sign_rows") > page.value("place_place_rows") / 2, "the rows of the signs are not small"
+    assert page.value("place_lead_move") > 2 and page.value("place_lead_least") > 4, "only outvoted"
 
 
 def test_a_shortcut_is_learned_when_the_data_allow_it(page):

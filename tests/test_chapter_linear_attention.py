@@ -111,6 +111,7 @@ def test_memory_has_the_slopes_of_the_count(page):
     assert page.value("slope_memory_linear") == pytest.approx(1, abs=0.15)
     assert page.value("memory_full_2048") > 30
     assert page.value("memory_linear_2048") < 1
+    assert page.value("memory_features_2048") == pytest.approx(2 * 2048 * 153 * 4 / 2**20)
 
 
 def test_the_error_grows_with_the_scores(page):
@@ -143,6 +144,8 @@ def test_trained_lookups_follow_the_size_of_the_state(page):
     assert page.value("lookup_2_few") > 95
     assert page.value("lookup_2_mid") > 90
     assert page.value("lookup_2_many") < page.value("lookup_softmax") - 10
+    assert page.value("lookup_random") < page.value("lookup_2_many") - 5, "training helps"
+    assert page.value("lookup_64") < page.value("lookup_softmax") - 10, "but not beyond the state"
     assert page.value("lookup_elu_few") < page.value("lookup_2_few") - 3
     assert page.value("lookup_elu_mid") < page.value("lookup_2_mid") - 20
     assert page.value("lookup_elu_many") < page.value("lookup_2_many") - 20
