@@ -60,7 +60,7 @@ def test_exchanged_names_are_the_same_to_one_head(page):
 
 def test_packed_answers_are_lost_in_noise_first(page):
     assert page.value("noisy_three") > 99
-    assert 70 < page.value("noisy_one") < 83
+    assert 48 < page.value("noisy_one") < 60
 
 
 def test_the_output_is_a_sum_over_heads(page):
