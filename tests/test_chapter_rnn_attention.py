@@ -109,6 +109,14 @@ def test_long_phrases_suffer_without_attention(value):
     assert abs(value("quarter_with_long") - value("quarter_with_short")) < 0.08
 
 
+def test_the_plain_mean_closes_most_of_the_gap_but_not_for_long_phrases(value):
+    without, with_it = value("result_known_without_exact"), value("result_known_with_exact")
+    assert (without + with_it) / 2 < value("mean_exact") < with_it - 0.1
+    assert value("mean_short") > 0.8
+    assert value("mean_long") < 0.5
+    assert value("attentive_long") > 0.8
+
+
 def test_the_alignment_moves_forward_but_is_not_clean(value):
     assert value("align_correlation") > 0.85
     assert 0.02 < value("align_back") < 0.25
