@@ -19,7 +19,11 @@ import socket
 import struct
 import sys
 import time
+from array import array
+from collections import deque
 from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
@@ -133,6 +137,8 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, np.ndarray):
+        if value.dtype == object:
+            return inner(np.ndarray.tolist(value))
         if value.dtype.kind not in ARRAY_KINDS:
             raise Plain
         return _array_node("array", np.asarray(value), blobs)
@@ -150,12 +156,16 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
         return number if math.isfinite(number) else {"float": repr(number)}
     if isinstance(value, complex):
         return {"complex": [repr(value.real), repr(value.imag)]}
+    if isinstance(value, (Fraction, Decimal)):
+        return inner(float(value))
     if isinstance(value, (bytes, bytearray)):
         return {"bytes": base64.b64encode(bytes(value)).decode()}
     if isinstance(value, dict):
         return {"dict": [[inner(k), inner(v)] for k, v in dict.items(value)]}
     if isinstance(value, list):
         return {"list": [inner(v) for v in list.__iter__(value)]}
+    if isinstance(value, (deque, array)):
+        return {"list": [inner(v) for v in value]}
     if isinstance(value, tuple):
         return {"tuple": [inner(v) for v in tuple.__iter__(value)]}
     if isinstance(value, (set, frozenset)):

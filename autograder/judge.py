@@ -19,7 +19,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -429,13 +429,21 @@ class Judge:
             own = self._with_our_helpers(test, expected, helpers, given) or own
             if own.share > outcome.share:
                 outcome, exercise.follow_through = own, helpers
-        exercise.checks = outcome.checks
+        exercise.checks = self._with_cell_error(test, outcome.checks)
         exercise.figures = outcome.figures
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
         if not outcome.full and answered:
             exercise.misconceptions = self._misconceptions(test, expected, own, student_id)
         return exercise
+
+    def _with_cell_error(self, test: TestCell, checks: list[Check]) -> list[Check]:
+        """The checks; where an answer's cell stopped half-way, those that did not pass say so."""
+        problem = next((self.cell_errors[n] for n in sorted(test.solution_names) if n in self.cell_errors), None)
+        if problem is None or self.transport.gone is not None:
+            return checks
+        said = f" (the cell with your answer stopped before its end: {problem.reason})"
+        return [c if c.passed or problem.reason in c.reason else replace(c, reason=c.reason + said) for c in checks]
 
     def _student_id(self) -> str | None:
         """The id as typed in the notebook, asked once: test cells use this very answer. None when there is no id."""

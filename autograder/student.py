@@ -8,6 +8,7 @@ as data from a stranger. This module imports nothing of the package but `channel
 
 from __future__ import annotations
 
+import ast
 import base64
 import builtins
 import io
@@ -19,6 +20,7 @@ import threading
 import traceback
 from collections.abc import Callable
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -100,6 +102,7 @@ class Workspace:
         self.objects: dict[int, Any] = {}
         self.ids: dict[int, int] = {}
         self.saved: dict[str, Any] = {}
+        self.saved_defaults: dict[FunctionType, tuple] = {}
 
     # what crosses
 
@@ -228,11 +231,27 @@ class Workspace:
         return {"ok": self.out(value, sent)}
 
     def do_replace(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
-        """Put the grader's answer in place of a name (follow-through), until `restore`."""
+        """Put the grader's answer in place of a name (follow-through), until `restore`.
+
+        It also takes the place of the old value under other names and in functions' default arguments, where a
+        student's code may have put it already.
+        """
         name = request["name"]
-        self.saved.setdefault(name, self.namespace.get(name, MISSING))
-        self.namespace[name] = self.read(request["value"], blobs)
+        new, old = self.read(request["value"], blobs), self.namespace.get(name, MISSING)
+        for other, value in [(name, old), *self.namespace.items()]:
+            if value is old and (other == name or callable(old)):
+                self.saved.setdefault(other, value)
+                self.namespace[other] = new
+            elif isinstance(value, FunctionType) and callable(old):
+                self._replace_defaults(value, old, new)
         return {"ok": None}
+
+    def _replace_defaults(self, function: FunctionType, old: Any, new: Any) -> None:
+        given, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+        if any(value is old for value in (*given, *named.values())):
+            self.saved_defaults.setdefault(function, (function.__defaults__, function.__kwdefaults__))
+            function.__defaults__ = tuple(new if value is old else value for value in given) or None
+            function.__kwdefaults__ = {k: new if value is old else value for k, value in named.items()} or None
 
     def do_restore(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
         for name, value in self.saved.items():
@@ -240,7 +259,10 @@ class Workspace:
                 self.namespace.pop(name, None)
             else:
                 self.namespace[name] = value
+        for function, (given, named) in self.saved_defaults.items():
+            function.__defaults__, function.__kwdefaults__ = given, named
         self.saved.clear()
+        self.saved_defaults.clear()
         return {"ok": None}
 
     def do_forget(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
@@ -388,11 +410,36 @@ class Shell(InteractiveShell):
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Context"
         super().__init__(config=config, **kwargs)
+        self._own_transformers = self._transformers()
         for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
             self.register_magic_function(_no_magic, "line", name)
 
     def enable_gui(self, gui: str | None = None) -> None:
         """`%matplotlib inline` and its like: figures are kept as pictures in any case."""
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """As IPython's, which tokenises in Python; several lines that are Python as they stand come out unchanged.
+
+        A single line may be a magic without its percent sign, so it takes the long way, and so does everything once
+        the student's code has added a transformer.
+        """
+        if "\n" in raw_cell.strip() and self._transformers() == self._own_transformers:
+            try:
+                compile(raw_cell, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+            except (SyntaxError, ValueError, MemoryError, RecursionError):
+                return super().transform_cell(raw_cell)
+            return raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+        return super().transform_cell(raw_cell)
+
+    def _transformers(self) -> list[list[Any]]:
+        manager = self.input_transformer_manager
+        return [
+            list(found)
+            for found in (
+                *(manager.cleanup_transforms, manager.line_transforms, manager.token_transformers),
+                *(self.input_transformers_post, self.ast_transformers),
+            )
+        ]
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:
         self.outputs.error(etype.__name__, str(evalue), [str(line) for line in stb])

@@ -10,6 +10,10 @@ import random
 import socket
 import threading
 import time
+from array import array
+from collections import deque
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -101,9 +105,9 @@ def test_arrays_of_all_types_and_shapes(dtype: str, shape: tuple[int, ...]) -> N
 
 def test_arrays_of_all_orders() -> None:
     base = np.arange(24.0).reshape(2, 3, 4)
-    for array in (base.T, np.asfortranarray(base), base[::-1], base[:, ::2, 1:3], np.broadcast_to(base, (5, 2, 3, 4))):
-        back = crossed(array)
-        assert np.array_equal(back, array) and back.flags.writeable
+    for view in (base.T, np.asfortranarray(base), base[::-1], base[:, ::2, 1:3], np.broadcast_to(base, (5, 2, 3, 4))):
+        back = crossed(view)
+        assert np.array_equal(back, view) and back.flags.writeable
 
 
 def test_nan_infinity_and_empty_strings_in_arrays() -> None:
@@ -209,9 +213,8 @@ def test_what_is_not_plain_is_left_to_the_caller() -> None:
 
     loop: list[Any] = []
     loop.append(loop)
-    objects = np.array([object()])
     structured = np.zeros(2, dtype=[("a", "f8")])
-    values = [object(), print, int, objects, structured, range(10**12), 2**5000, np.datetime64("2020"), torch.qint8]
+    values = [object(), print, int, structured, range(10**12), 2**5000, np.datetime64("2020"), torch.qint8]
     sparse = torch.eye(2).to_sparse()
     pack([*values, sparse, loop, np.dtype("O")], [], other)
     assert len(seen) == len(values) + 3 and all(a is b for a, b in zip(seen, values, strict=False))
@@ -440,3 +443,21 @@ def test_random_bytes_and_broken_messages() -> None:
             continue
         finally:
             channel.sock.close()
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Fraction(1, 4), 0.25),
+        (Decimal("0.5"), 0.5),
+        ([Fraction(1, 2), Decimal("2")], [0.5, 2.0]),
+        (array("d", [1.0, 2.5]), [1.0, 2.5]),
+        (deque([1, 2]), [1, 2]),
+        (np.array([[1.0, Fraction(1, 2)], [2, 3]], dtype=object), [[1.0, 0.5], [2, 3]]),
+        (np.array(None, dtype=object), None),
+    ],
+)
+def test_numbers_in_unusual_clothes_cross_as_plain_ones(value: object, expected: object) -> None:
+    blobs: list[bytes] = []
+    node = pack(value, blobs, lambda item: pytest.fail(f"{item!r} became a handle"))
+    assert unpack(node, blobs, pytest.fail) == expected

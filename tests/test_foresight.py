@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from tiny_judge import CATALOGUE, RIGHT, TESTS, grade, job_for, scores, source_notebook, submission, verdicts
 
 from autograder.channel import read_npy
 from autograder.course import Course
@@ -16,7 +17,6 @@ from autograder.foresight import disturbed
 from autograder.judge import Judge, Judged, run_job, source_of
 from autograder.results import Exercise, Result
 from autograder.sandbox import Sandbox
-from tests.tiny_judge import CATALOGUE, RIGHT, TESTS, grade, job_for, scores, source_notebook, submission, verdicts
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = Course(ROOT / "examples")

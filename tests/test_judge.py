@@ -210,3 +210,24 @@ def test_limits_of_the_set_hold() -> None:
 def test_results_cross_as_json() -> None:
     result = grade(RIGHT)
     assert Result.from_json(json.loads(json.dumps(result.to_json()))) == result
+
+
+@pytest.mark.parametrize(
+    "attend",
+    [
+        RIGHT["attend"].replace("(Q, K, V)", "(Q, K, V, f=softmax)").replace("softmax(Q", "f(Q"),
+        RIGHT["attend"].replace("(Q, K, V)", "(Q, K, V, *, f=softmax)").replace("softmax(Q", "f(Q"),
+        "mine = softmax\n" + RIGHT["attend"].replace("softmax(", "mine("),
+    ],
+)
+def test_follow_through_reaches_a_helper_bound_early(attend: str) -> None:
+    result = grade({**RIGHT, "softmax": "def softmax(z):\n    return z", "attend": attend})
+    exercise = next(e for e in result.exercises if e.grade_id == "attend-tests")
+    assert exercise.follow_through == ["softmax"]
+    assert scores(result)["attend"] == FULL["attend"]
+
+
+def test_a_cell_that_stops_half_way_is_named_beside_what_is_missing() -> None:
+    result = grade({"sheet": "sheet_answer = []\nsheet_answer = numbers(student_id) * factor"})
+    assert "name 'factor' is not defined" in reasons(result, "sheet")
+    assert "stopped before its end" in reasons(result, "sheet")
