@@ -51,8 +51,8 @@ def first_axis_by_default(z, axis=0):
 
 @wrong(
     "softmax",
-    says="The sum loses its axis in your function, so NumPy divides along another one or not at all; keepdims=True "
-    "keeps the axis.",
+    says="The sum or the largest number loses its axis in your function, so NumPy works along another one or not at "
+    "all; keepdims=True keeps the axis.",
 )
 def without_keepdims(z, axis=-1):
     powers = np.exp(z - z.max(axis=axis, keepdims=True))
@@ -112,6 +112,12 @@ def mean_subtracted(z, axis=-1):
 @wrong("softmax", says="You cut large numbers off before exp, so that numbers beyond the limit become equal.")
 def large_numbers_cut_off(z, axis=-1):
     powers = np.exp(np.clip(z, -60, 60))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+@wrong("softmax", says="You cut large numbers off before exp, so that numbers beyond the limit become equal.")
+def large_numbers_cut_off_late(z, axis=-1):
+    powers = np.exp(np.clip(np.asarray(z, dtype=np.float64), -700, 700))
     return powers / powers.sum(axis=axis, keepdims=True)
 
 
@@ -216,6 +222,15 @@ def one_row_only(weights, values):
 
 @wrong(
     "weighted_average",
+    says="Your function works for several rows without batch axes only; one row alone and a batch occur as well. "
+    "(In einsum, ... stands for any leading axes; @ takes all of these.)",
+)
+def two_axes_only(weights, values):
+    return np.einsum("qk,kd->qd", weights, values)
+
+
+@wrong(
+    "weighted_average",
     says="In a batch your weights meet the values of every sequence; each sequence has its own (np.dot and tensordot "
     "combine all with all, @ does not).",
 )
@@ -285,10 +300,36 @@ def row_with_its_own_number(A, B):
 
 @wrong(
     "pairwise_dot",
-    says="It works for two tables but not with batch axes: `.T` turns all axes round. Swap the last two only.",
+    says="It works for two tables but not with batch axes. Swap the last two axes of B only (`.T` turns all of them "
+    "round); `@` then keeps the leading ones.",
 )
 def transpose_of_all_axes(A, B):
     return A @ B.T
+
+
+@wrong(
+    "pairwise_dot",
+    says="It works for two tables but not with batch axes. Swap the last two axes of B only (`.T` turns all of them "
+    "round); `@` then keeps the leading ones.",
+)
+def dot_with_transpose_of_all_axes(A, B):
+    return np.dot(A, B.T)
+
+
+@wrong(
+    "pairwise_dot",
+    says="It works for two tables but not with batch axes; in einsum, `...` stands for any leading axes.",
+)
+def einsum_of_two_axes(A, B):
+    return np.einsum("nd,md->nm", A, B)
+
+
+@wrong(
+    "pairwise_dot",
+    says="Your loop goes over the rows of two tables; it is slow and knows no batch axes. One product does it all.",
+)
+def loops_over_rows(A, B):
+    return np.array([[np.dot(a, b) for b in B] for a in A])
 
 
 @wrong("pairwise_dot", says="Your result is transposed: rows belong to A, columns to B.")
