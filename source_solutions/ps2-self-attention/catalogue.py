@@ -465,6 +465,22 @@ def mask_too_late(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
+    says="scores[~mask] = ... needs a mask of the very shape of the scores. Smaller ones broadcast, for example with "
+    "np.where(mask, scores, -np.inf).",
+)
+def mask_as_an_index(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores[~mask] = -np.inf
+    highest = scores.max(axis=-1, keepdims=True)
+    powers = np.exp(scores - np.where(np.isfinite(highest), highest, 0.0))
+    total = powers.sum(axis=-1, keepdims=True)
+    weights = powers / np.where(total > 0, total, 1.0)
+    return weights @ V, weights
+
+
+@wrong(
+    "scaled_dot_product_attention",
     says="A query that may attend to nothing gets NaN in your function (0/0, or the difference of two "
     "infinities); it should get zeros.",
 )
