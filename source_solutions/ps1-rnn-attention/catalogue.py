@@ -250,8 +250,8 @@ edited(
 edited(
     "attend",
     "scaled_scores",
-    "scores = additive_scores(s, H, W_s, W_h, v)",
-    "scores = additive_scores(s, H, W_s, W_h, v) / np.sqrt(len(v))",
+    "additive_scores(s, H, W_s, W_h, v))",
+    "additive_scores(s, H, W_s, W_h, v)) / np.sqrt(len(v))",
     says="You divide the scores by the root of their width, as dot products need it. Additive scores have no scale.",
 )
 edited(
@@ -868,8 +868,8 @@ edited(
 edited(
     "cosine_similarity",
     "cosine_divides_by_zero",
-    "if not counts_a or not counts_b:\n        return float(counts_a == counts_b)\n    ",
-    "",
+    "float(counts_a == counts_b)",
+    "float('nan')  # what 0 / 0 gives",
     says="With an empty text your function divides 0 by 0; give these cases their own answers first.",
 )
 edited(
