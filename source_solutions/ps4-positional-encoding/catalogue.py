@@ -120,6 +120,13 @@ edited(
 )
 edited(
     "sinusoidal_encoding",
+    "sinusoids_column_for_pair",
+    "2 * (np.arange(d) // 2)",
+    "2 * np.arange(d)",
+    says="You put the number of the column where that of the pair belongs: columns 2i and 2i + 1 share 2i / d.",
+)
+edited(
+    "sinusoidal_encoding",
     "sinusoids_exponent_doubled",
     "2 * (np.arange(d) // 2)",
     "4 * (np.arange(d) // 2)",
@@ -486,6 +493,20 @@ def shift_in_halves(delta, d):
     angles = delta / 10000 ** (np.arange(0, d, 2) / d)
     cos, sin = np.diag(np.cos(angles)), np.diag(np.sin(angles))
     return np.block([[cos, sin], [-sin, cos]])
+
+
+@wrong(
+    "shift_matrix",
+    says="Your blocks overlap: block i stands in rows and columns 2i and 2i + 1, not in i and i + 1.",
+)
+def shift_with_overlapping_blocks(delta, d):
+    shift = np.zeros((d, d))
+    for i in range(d // 2):
+        angle = delta / 10000 ** (2 * i / d)
+        shift[i, i] = shift[i + 1, i + 1] = np.cos(angle)
+        shift[i, i + 1] = np.sin(angle)
+        shift[i + 1, i] = -np.sin(angle)
+    return shift
 
 
 @wrong(
