@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from autograder.cli import cli
 
 ROOT = Path(__file__).parent.parent
 COMMANDS = ("release", "collect", "grade", "feedback", "report", "export", "audit", "doctor")
@@ -77,3 +80,12 @@ def test_doctor_and_grade_without_bubblewrap(tmp_path: Path) -> None:
     assert "apt-get install bubblewrap" in findings["bubblewrap"]["mend"]
     line = one_line(autograder("grade", "-s", "student-01", "--force", cwd=ROOT / "examples", **hidden))
     assert "bubblewrap is missing" in line and "--sandbox none" in line
+
+
+def test_every_command_of_the_instructors_guide_is_one() -> None:
+    text = (ROOT / "book" / "instructors-guide.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^python -m autograder (\w+)(.*?)(?:#.*)?$", text, re.MULTILINE)
+    assert {name for name, _ in lines} >= set(cli.commands), "each command has its place in the term"
+    for name, rest in lines:
+        options = {option for parameter in cli.commands[name].params for option in parameter.opts}
+        assert set(re.findall(r"(?<=\s)--?[a-z][\w-]*", rest)) <= options, f"{name} {rest}"
