@@ -44,7 +44,8 @@ lint: $(STAMP)
 	$(BIN)/ruff format --check .
 
 benchmark: $(STAMP)
-	$(BIN)/python benchmarks/grading.py
+	$(BIN)/python benchmarks/grading.py --feedback
+	$(BIN)/python benchmarks/scale.py
 
 serve:
 	@echo "The book: http://localhost:8000  (Ctrl-C ends it)"
