@@ -106,7 +106,7 @@ class Foresight:
         ended: set[str] = set()  # checks whose further requests must keep their order behind one that is not asked
         for number, request in enumerate(asked):
             origin = request.header.get("target", {})
-            known = "name" in origin or origin.get("reply") in numbers
+            known = origin.get("name") in names or origin.get("reply") in numbers
             if (
                 request.check in ended
                 or not known

@@ -34,6 +34,19 @@ def test_all_that_depends_on_no_answer_is_asked_ahead() -> None:
     assert len(scale) == 10, "calls on an object that an earlier call made are known as well"
 
 
+def test_a_name_that_is_asked_for_on_the_way_is_asked_in_its_turn() -> None:
+    """What `student_side` gives is none of the names with which the message begins."""
+    hidden = """
+from autograder.checks import student_side
+
+@check("a given class, in the student's process")
+def _(rng):
+    compare(student_side("numbers")("somebody"), numbers("somebody"))
+    compare(softmax(np.zeros(2)), np.full(2, 0.5))
+"""
+    assert foreseen("softmax", "", hidden) == []
+
+
 def test_personal_exercises_and_given_functions_are_asked_in_their_turn() -> None:
     source = Judged(source_notebook(), CATALOGUE, "tiny")
     assert source.foresight(source.tests["sheet-tests"], 5) is None
