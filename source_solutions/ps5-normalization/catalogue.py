@@ -365,6 +365,13 @@ edited(
 )
 edited(
     "rms_norm",
+    "rms_of_centred_tokens",
+    "    return gamma * x",
+    "    x = x - x.mean(axis=-1, keepdims=True)\n    return gamma * x",
+    says="You subtract the mean first, which makes it layer norm without beta; RMS norm leaves the mean where it is.",
+)
+edited(
+    "rms_norm",
     "rms_eps_outside_the_root",
     "np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)",
     "(np.sqrt((x**2).mean(axis=-1, keepdims=True)) + eps)",
@@ -684,7 +691,14 @@ edited(
     "residual_pre_adds_the_norm",
     "x + sublayer(layer_norm(x, gamma, beta))",
     "layer_norm(x, gamma, beta) + sublayer(layer_norm(x, gamma, beta))",
-    says="In pre-norm you add the normalised x (and may call the sublayer with it); what is added is x as it came.",
+    says="In pre-norm you add the normalised x to what the sublayer says; what is added is x as it came.",
+)
+edited(
+    "residual_block",
+    "residual_pre_norm_on_the_wrong_path",
+    "x + sublayer(layer_norm(x, gamma, beta))",
+    "layer_norm(x, gamma, beta) + sublayer(x)",
+    says="In pre-norm your sublayer gets x and the normalised x is added; it is the other way round.",
 )
 edited(
     "residual_block",
