@@ -894,6 +894,13 @@ edited(
 )
 edited(
     "MultiHeadAttention",
+    "module_one_length_for_both",
+    "x.unflatten(2, (self.n_heads, -1))",
+    "x.view(x_q.shape[0], x_q.shape[1], self.n_heads, x_q.shape[2] // self.n_heads)",
+    says="You split keys and values with the length of x_q; x_kv has a length of its own, T_k.",
+)
+edited(
+    "MultiHeadAttention",
     "module_keys_and_values_from_the_asking",
     "self.W_K(x_kv), self.W_V(x_kv)",
     "self.W_K(x_q), self.W_V(x_q)",
