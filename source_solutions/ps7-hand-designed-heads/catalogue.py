@@ -190,6 +190,14 @@ edited(
 )
 edited(
     "content_head",
+    "content_enough_without_the_root",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "ENOUGH * own",
+    says="Your scores are ahead by ENOUGH before the division by the root of d_qk and by less afterwards: the wider "
+    "the queries, the less. Multiply by that root.",
+)
+edited(
+    "content_head",
     "content_not_at_all",
     "ENOUGH * np.sqrt(n_tokens) * own",
     "0 * own",
@@ -426,6 +434,18 @@ def position_fixed_table(n_tokens, max_len):
     W_Q, W_K = np.zeros((n_tokens + 12, 1)), np.zeros((n_tokens + 12, 1))
     W_Q[:n_tokens], W_K[n_tokens] = ENOUGH, 1
     return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 12, n_tokens), "positions": np.eye(12)}
+
+
+@wrong(
+    "position_head",
+    says="Your head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows with "
+    "your table: let your numbers grow with it.",
+)
+def position_root_forgotten(n_tokens, max_len):
+    W_Q, W_K = np.zeros((2, n_tokens + max_len, max_len))
+    W_Q[n_tokens:, 0] = ENOUGH
+    W_K[n_tokens:] = np.eye(max_len)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + max_len, n_tokens), "positions": np.eye(max_len)}
 
 
 @wrong(
