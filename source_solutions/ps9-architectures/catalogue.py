@@ -105,6 +105,14 @@ def size_rounded_to_the_nearest(n, kernel, stride=1, padding=0):
     return round((n + 2 * padding - kernel) / stride + 1)
 
 
+@wrong(
+    "conv_output_size",
+    says="You round the number of moves to the nearest; what is left over at the end is dropped, however much it is.",
+)
+def size_moves_rounded_to_the_nearest(n, kernel, stride=1, padding=0):
+    return round((n + 2 * padding - kernel) / stride) + 1
+
+
 @right("conv_output_size")
 def size_by_rounding_up(n, kernel, stride=1, padding=0):
     return math.ceil((n + 2 * padding - (kernel - 1)) / stride)
