@@ -60,6 +60,11 @@ def shown_text(value: Any, most: int = 2000) -> str:
     return " ".join(str(value)[:most].split())
 
 
+def _same_node(one: Any, other: Any) -> bool:
+    """Whether two JSON nodes are the same text: to Python, True, 1 and 1.0 are equal."""
+    return one == other and json.dumps(one) == json.dumps(other)
+
+
 def raised(error: Any) -> StudentRaised:
     """The exception for an error reply, whatever the reply holds."""
     if not isinstance(error, dict):
@@ -344,7 +349,7 @@ class Client:
         taken = self.ahead.take(self.check, path, by_origin, blobs) if self.ahead else None
         if taken is not None:
             number, self.foreseen, reply, answer = taken
-            self.same = reply.get("ok") == self.foreseen.reply.get("ok") and answer == self.foreseen.answer
+            self.same = answer == self.foreseen.answer and _same_node(reply.get("ok"), self.foreseen.reply.get("ok"))
             entry = Entry(self.check, self.foreseen.key)
         else:
             number, self.foreseen, reply, answer = len(self.asked or ()), None, None, []

@@ -13,6 +13,8 @@ from autograder.course import CourseError
 from autograder.notebooks import shown
 
 SEPARATORS = ",;\t"
+FORMULA_STARTS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # also in the full width that East Asian programs take
+UNSEEN = re.compile(r"\A[\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff]+")
 Cell = str | float | int | bool | None
 
 
@@ -72,7 +74,7 @@ def guarded(cell: Cell) -> str:
     if isinstance(cell, (int, float)):
         return f"{cell:.10g}"
     text = cell.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
-    risky = text[:1] in ("\t", "\r", "\n") or text.lstrip()[:1] in ("=", "+", "-", "@")
+    risky = text[:1] in ("\t", "\r", "\n") or UNSEEN.sub("", text)[:1] in FORMULA_STARTS
     # A lone dash is Moodle's empty grade, and no formula.
     return f"'{text}" if text and risky and text != "-" else text
 

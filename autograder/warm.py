@@ -36,6 +36,7 @@ HOME = "/home/student"
 FRESH = (HOME, "/tmp", "/dev/shm")
 COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 PF_EXITING = 4
+PF_FORKNOEXEC = 0x40
 ENDING_SECONDS = 2.0
 TASKS = 4  # processes and threads of a submission that run at full priority
 
@@ -66,6 +67,15 @@ def memory_of(pid: int) -> int:
     except OSError:
         return 0
     return total
+
+
+def flags_of(pid: int) -> int | None:
+    """The kernel's flags of a process; None when it is gone."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[6])
+    except OSError:
+        return None
 
 
 def data_size() -> int:
@@ -285,6 +295,7 @@ class Child:
         self.isolate = isolate
         self.reason = ""
         self.text = ""
+        self.strangers: set[int] = set()  # its processes that began another program, and their children
 
     def read(self) -> None:
         try:
@@ -319,6 +330,14 @@ class Child:
         except OSError:
             return True
         return fields[0] in "ZX" or bool(int(fields[6]) & PF_EXITING)
+
+    def note_strangers(self, pids: list[int], tree: dict[int, list[int]]) -> None:
+        """Find the processes that share none of the warm process's memory, because they began a program anew."""
+        self.strangers.intersection_update(pids)
+        for pid in pids:
+            flags = flags_of(pid)
+            if flags is not None and not flags & PF_FORKNOEXEC:
+                self.strangers.update((pid, *below(pid, tree)))
 
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
@@ -441,7 +460,8 @@ class Warm:
             if child.student is None or child.exit_code is not None:
                 continue
             pids = [child.student, *below(child.student, tree)]
-            held = sum(max(0, memory_of(p) - self.baseline) for p in pids)
+            child.note_strangers(pids, tree)
+            held = sum(max(0, memory_of(p) - (0 if p in child.strangers else self.baseline)) for p in pids)
             if held > child.limits["memory_bytes"]:
                 child.kill("out of memory")
             tasks = [t for p in pids for t in tasks_of(p)]

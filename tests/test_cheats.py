@@ -460,6 +460,25 @@ Workspace.do_forget = Workspace.do_restore = refuse"""
     assert "silent" in printed(result) and "oracle says" not in printed(result)
 
 
+def test_a_lent_helper_ends_where_the_answers_are_known_already() -> None:
+    """The friend before gave the same answers, so that `attend` is not judged again; `softmax` must fall silent too."""
+    keep = """
+from autograder.student import Workspace
+hoard = []
+replace = Workspace.do_replace
+def keeping(self, request, blobs, sent):
+    reply = replace(self, request, blobs, sent)
+    hoard.append(self.namespace[request['name']])
+    return reply
+Workspace.do_replace = keeping"""
+    body = "def twice(f, x):\n    raise ValueError(f'oracle says {hoard[0](np.ones(2))}')"
+    answers = {**STUBS, "softmax": "def softmax(z):\n    return z", "attend": RIGHT["attend"], "twice": body}
+    for _ in range(2):
+        result = grade(answers, first=keep)
+        assert scores(result) == {**NOTHING, "attend": 3.0}
+        assert "KeyError" in reasons(result, "twice") and "ValueError: oracle" not in reasons(result, "twice")
+
+
 def test_helpers_are_lent_only_where_they_may_be_used() -> None:
     """`softmax` fails, so `attend` gets ours; `softmax` itself does not."""
     lazy = "def softmax(z):\n    return z * 0"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,8 @@ from autograder.channel import read_npy
 from autograder.course import Course
 from autograder.engine import Prepared, Settings
 from autograder.foresight import disturbed
-from autograder.judge import Judge, Judged, run_job, source_of
+from autograder.handles import Client, LocalTransport
+from autograder.judge import Judge, Judged, run_job, run_test_cell, source_of
 from autograder.results import Exercise, Result
 from autograder.sandbox import Sandbox
 
@@ -122,6 +124,27 @@ def test_a_process_that_dies_in_the_middle_keeps_what_came_before() -> None:
     result = grade({"softmax": dies + RIGHT["softmax"].split("\n", 1)[1]})
     assert verdicts(result, "softmax") == ["passed", "passed", "crashed"]
     assert scores(result)["softmax"] == 3
+
+
+@pytest.mark.parametrize("answer", [1, 1.0, "np.True_", "np.array(True)"])
+def test_what_python_takes_for_equal_is_compared_like_any_other_answer(answer: object) -> None:
+    """`agrees` spares the comparison where an answer is the reference's bit for bit: 1 is not True."""
+    body = "    return bool(z.sum() > -1e9)"
+    source = Judged(source_notebook(), CATALOGUE, "tiny")
+    test = source.tests["softmax-tests"]
+    hidden = "from autograder.checks import agrees, check\n@check('a')\ndef _(rng):\n    agrees(softmax, np.ones(3))"
+    test = source.tests["softmax-tests"] = replace(test, visible="", hidden=hidden, names={"softmax"})
+    exec(f"def softmax(z):\n{body}", source.reference)
+    names = {"np": np}
+    exec(f"def softmax(z):\n    return {answer}", names)
+    said = []
+    for ahead in (True, False):
+        client = Client(LocalTransport(names))
+        if ahead:
+            client.ask_ahead(source.foresight(test, 5))
+        said.append([c.verdict for c in run_test_cell(test, client, source, 5).checks])
+    right = ["passed"] if isinstance(answer, str) else ["failed"]
+    assert said == [right, right]
 
 
 def test_answers_that_count_calls_gain_nothing() -> None:

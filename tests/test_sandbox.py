@@ -219,6 +219,20 @@ time.sleep(30)"""
     assert wait_for(lambda: len(processes_of(sandbox)) <= 2)
 
 
+@pytest.mark.slow
+def test_memory_of_other_programs_counts_from_the_first_byte(sandbox: Sandbox) -> None:
+    """They hold nothing of what the warm process imported, so nothing is taken off."""
+    student = sandbox.start(LIMITS)
+    code = """import subprocess, sys, time
+hold = "import time; x = bytearray(60 * 2**20); time.sleep(30)"
+for _ in range(12):
+    subprocess.Popen([sys.executable, "-I", "-S", "-c", hold])
+time.sleep(30)"""
+    with pytest.raises(Closed):
+        ask(student, code, seconds=20, patience=60)
+    assert student.end()["reason"] == "out of memory"
+
+
 @pytest.mark.parametrize(
     "code",
     [
