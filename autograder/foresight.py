@@ -1,8 +1,8 @@
 """Requests that a test cell makes whatever the answers are: one message asks them all.
 
 A class shares one seed, so most requests of a test cell are known before a student's process answers the first. Which
-ones is found from two runs on the reference: one as it is, and one in which every answer is replaced by something
-else. Only a request that both runs make, and that holds no answer of the reference, is asked ahead of its turn: so
+ones is found from runs on the reference: one as it is, and others in which every answer is replaced by something
+else. Only a request that all of them make, and that holds no answer of the reference, is asked ahead of its turn: so
 nothing that depends on a right answer reaches a student's process early.
 """
 
@@ -20,6 +20,8 @@ from autograder.channel import read_npy
 
 SMALLEST_ANSWER = 3  # entries; one or two numbers are also the input of many a question
 DISTURBANCE_SEED = 1
+DISTURBANCES = (1.0, -1.0)
+"""Signs of the numbers put in: one run alone may leave by chance the place of an answer's largest entry."""
 
 
 @dataclass
@@ -50,41 +52,41 @@ class Asked:
         return bool(self.header.get("target")) and '"callback"' not in text and '"handle"' not in text
 
 
-def disturbed(value: Any, rng: np.random.Generator) -> Any:
+def disturbed(value: Any, rng: np.random.Generator, sign: float = 1.0) -> Any:
     """Another value of the same kind and shape, which shares no number, truth value or text with it.
 
-    Handles and None stay: they tell nothing.
+    With the other `sign`, random numbers have the opposite order. Handles and None stay: they tell nothing.
     """
     if isinstance(value, bool):
         return not value
     if isinstance(value, int):
-        return value + 7
+        return value + int(7 * sign)
     if isinstance(value, (float, complex)):
-        return value + 1.0 + rng.random() if np.isfinite(value) else rng.random()
+        return (value if np.isfinite(value) else 0.0) + sign * (1.0 + rng.random())
     if isinstance(value, str):
         return f"not {value}"
     if isinstance(value, bytes):
         return b"not " + value
     if isinstance(value, (list, tuple, set)):
-        return type(value)(disturbed(v, rng) for v in value)
+        return type(value)(disturbed(v, rng, sign) for v in value)
     if isinstance(value, dict):
-        return {k: disturbed(v, rng) for k, v in value.items()}
+        return {k: disturbed(v, rng, sign) for k, v in value.items()}
     if isinstance(value, (np.ndarray, np.generic)):
-        return _disturbed_array(np.asarray(value), rng)[()]
+        return _disturbed_array(np.asarray(value), rng, sign)[()]
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         as_array = value.detach().float() if value.is_floating_point() else value.detach()
-        return torch.from_numpy(np.array(_disturbed_array(as_array.numpy(), rng))).to(value.dtype)
+        return torch.from_numpy(np.array(_disturbed_array(as_array.numpy(), rng, sign))).to(value.dtype)
     return value
 
 
-def _disturbed_array(array: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _disturbed_array(array: np.ndarray, rng: np.random.Generator, sign: float) -> np.ndarray:
     if array.dtype.kind == "b":
         return ~array
     if array.dtype.kind in "iu":
         return array + array.dtype.type(7)
     if array.dtype.kind in "fc":
-        return rng.normal(size=array.shape).astype(array.dtype)
+        return (sign * rng.normal(size=array.shape)).astype(array.dtype)
     return np.full_like(array, "?")
 
 
@@ -97,11 +99,13 @@ def _is_telling(blob: bytes) -> bool:
 class Foresight:
     """The requests of a test cell that may be asked ahead, in order."""
 
-    def __init__(self, names: list[str], asked: list[Asked], disturbed_run: list[Asked]) -> None:
+    def __init__(self, names: list[str], asked: list[Asked], disturbed_runs: list[list[Asked]]) -> None:
         self.names = names
         self.requests: list[Asked] = []
         answers = {blob for a in asked for blob in a.answer if _is_telling(blob)}
-        independent = Counter(a.identity for a in disturbed_run)
+        independent = Counter(a.identity for a in disturbed_runs[0])
+        for run in disturbed_runs[1:]:
+            independent &= Counter(a.identity for a in run)
         numbers: dict[int, int] = {}
         ended: set[str] = set()  # checks whose further requests must keep their order behind one that is not asked
         for number, request in enumerate(asked):

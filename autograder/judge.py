@@ -21,7 +21,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import nbformat
@@ -29,7 +29,7 @@ import numpy as np
 
 from autograder.cellcode import bound_names, compiled, used_names
 from autograder.checks import Session, session
-from autograder.foresight import DISTURBANCE_SEED, Foresight, disturbed
+from autograder.foresight import DISTURBANCE_SEED, DISTURBANCES, Asked, Foresight, disturbed
 from autograder.handles import (
     Client,
     Entry,
@@ -238,20 +238,24 @@ class Judged(Source):
             del self.known[next(iter(self.known))]
         self.known[key] = outcome
 
+    def _asked(self, test: TestCell, cell: TestCell, seed: int, seen: Callable[[Any], Any] | None) -> list[Asked]:
+        """What the test cell asks of the reference, with each answer changed by `seen` on its way."""
+        client = self._client(test, dict(self.reference))
+        client.asked, client.seen = [], seen
+        run_test_cell(cell, client, self, seed, check_seconds=OWN_SECONDS, compares=seen is None)
+        return client.asked
+
     def foresight(self, test: TestCell, seed: int) -> Foresight | None:
         """What the test cell asks of every student; None where it is personal."""
         if self._needs_id[test.grade_id]:
             return None
         key = test.grade_id, seed
         if key not in self._foresights:
-            runs = []
-            rng = np.random.default_rng(DISTURBANCE_SEED)
-            for seen, cell in ((None, test), (lambda value: disturbed(value, rng), test.unasserted)):
-                client = self._client(test, dict(self.reference))
-                client.asked, client.seen = [], seen
-                run_test_cell(cell, client, self, seed, check_seconds=OWN_SECONDS, compares=seen is None)
-                runs.append(client.asked)
-            self._foresights[key] = Foresight(sorted(test.names), *runs)
+            runs = [self._asked(test, test, seed, None)]
+            for sign in DISTURBANCES:
+                seen = partial(disturbed, rng=np.random.default_rng(DISTURBANCE_SEED), sign=sign)
+                runs.append(self._asked(test, test.unasserted, seed, seen))
+            self._foresights[key] = Foresight(sorted(test.names), runs[0], runs[1:])
         return self._foresights[key]
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:

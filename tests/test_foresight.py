@@ -66,6 +66,7 @@ def test_personal_exercises_and_given_functions_are_asked_in_their_turn() -> Non
         "softmax(np.ones(3) * float(softmax(x)[0, 0]))",
         "agrees(softmax, reference.softmax(x)); softmax(x)",
         "softmax(np.sort(softmax(x)))",
+        "softmax(np.eye(3)[int(np.argmax(softmax(x)[0]))])",
     ],
 )
 def test_nothing_made_of_an_answer_is_asked_ahead(made_of_an_answer: str) -> None:
@@ -102,8 +103,9 @@ def test_assertions_between_requests_hide_none_of_them() -> None:
         torch.ones(2, 3), torch.arange(3), torch.tensor([True, False]), torch.ones(2, dtype=torch.bfloat16),
     ],
 )  # fmt: skip
-def test_a_disturbed_answer_shares_nothing_but_kind_and_shape(value: object) -> None:
-    other = disturbed(value, np.random.default_rng(0))
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_a_disturbed_answer_shares_nothing_but_kind_and_shape(value: object, sign: float) -> None:
+    other = disturbed(value, np.random.default_rng(0), sign)
     assert type(other) is type(value)
     if isinstance(value, (np.ndarray, torch.Tensor)):
         assert other.shape == value.shape and other.dtype == value.dtype
