@@ -48,10 +48,8 @@ def configure(c: Any) -> None:
     c.Autograde.autograde_preprocessors = [f"{HERE}.RunEngine", f"{HERE}.SaveVerdicts"]
 
     # Rubrics stand beside the answers in autograded/, and stay there.
-    c.GenerateFeedback.preprocessors = [
-        f"{HERE}.WithoutRubrics",
-        *GenerateFeedback.class_traits()["preprocessors"].default(),
-    ]
+    usual = GenerateFeedback.class_traits()["preprocessors"].default()
+    c.GenerateFeedback.preprocessors = [f"{HERE}.WithoutRubrics", *(f"{p.__module__}.{p.__name__}" for p in usual)]
 
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
