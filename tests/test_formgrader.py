@@ -134,7 +134,8 @@ def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None
     assert exported(course) == marked
 
 
-def test_nbgraders_feedback_shows_no_rubric(course: Course, tab) -> None:
+def test_nbgraders_feedback_shows_no_rubric(course: Course) -> None:
+    subprocess.run([sys.executable, "-m", "autograder", "grade"], cwd=course.root, check=True, capture_output=True)
     assert RUBRIC in (course.root / "autograded" / "ada" / SET / f"{SET}.ipynb").read_text()
     command = [sys.executable, "-m", "nbgrader", "generate_feedback", SET]
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
