@@ -42,7 +42,7 @@ from autograder.misconceptions import BadCatalogue, Survivor, Variant, recognise
 from autograder.mutants import BEGIN, END, Mutant, Ran, mutants_of, run_apart
 from autograder.results import GRADED, Exercise, Result
 from autograder.sandbox import BUBBLEWRAP
-from autograder.source import BadSource, TestCell
+from autograder.source import BadSource, Source, TestCell
 from autograder.store import Store
 
 SEED = 1
@@ -414,6 +414,15 @@ def submission(
     return nbformat.writes(notebook).encode()
 
 
+def cell_with(source: Source, variant: Variant) -> tuple[str, str]:
+    """Where the variant belongs: the grade_id of its exercise's cell, and the text of that cell with it."""
+    grade_id, text = next((g, t) for g, t in source.solutions.items() if variant.exercise in bound_names(t))
+    if variant.whole_cell:
+        return grade_id, variant.source
+    value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
+    return grade_id, f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
+
+
 def _unmarked(text: str) -> str:
     return "\n".join(line for line in text.split("\n") if BEGIN not in line and END not in line)
 
@@ -595,13 +604,7 @@ class _Audit:
 
     def _with_variant(self, variant: Variant) -> bytes:
         """The reference everywhere, and the variant in the cell of its exercise."""
-        grade_id, text = next((g, t) for g, t in self.source.solutions.items() if variant.exercise in bound_names(t))
-        if variant.whole_cell:
-            changed = variant.source
-        else:
-            value = variant.name if callable(self.source.reference[variant.exercise]) else f"{variant.name}(student_id)"
-            changed = f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
-        return submission(self.files, self.source.solutions, change={grade_id: changed})
+        return submission(self.files, self.source.solutions, change=dict([cell_with(self.source, variant)]))
 
     def _grade(self, cases: list[tuple[str, bytes]]) -> dict[str, Result]:
         """Judge submissions as any class is judged."""

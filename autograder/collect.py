@@ -130,7 +130,7 @@ def _known_class(course: Course) -> Roster:
     """The students whom the gradebook knows, as far as their ids can be used."""
     people: dict[str, Person] = {}
     for row in class_list(course):
-        person = Person(row["id"], "", row["first_name"], row["last_name"], row["email"], row["lms_user_id"])
+        person = Person.of_gradebook(row)
         if usable_id(person.id):
             people.setdefault(folded(person.id), person)
     return Roster(people.values())

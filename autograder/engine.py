@@ -9,8 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from functools import cache
@@ -76,21 +75,9 @@ class Prepared:
     def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
         self.files, self.student, self.settings, self.seed = files, student, settings, seed
 
-    def empty(self, status: str, reason: str, key: str, notes: list[str] | None = None) -> Result:
+    def empty(self, status: str, reason: str, key: str, notes: Sequence[str] = ()) -> Result:
         """A result without verdicts: unreadable or not submitted."""
-        return Result(
-            student=self.student,
-            assignment=self.files.name,
-            key=key,
-            status=status,
-            reason=reason,
-            seed=self.seed,
-            sandbox=self.settings.sandbox,
-            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            grader_version=grader_version(),
-            assignment_version=self.files.version,
-            notes=notes or [],
-        )
+        return self._job(key, notes=notes).result(status=status, reason=reason)
 
     def read(self, folder: Path) -> Job | Result:
         """The job for a submission folder, or the result saying why there is none."""
@@ -119,11 +106,14 @@ class Prepared:
 
     def job(self, rebuilt: Rebuilt) -> Job:
         cells = [dict(vars(c)) for c in rebuilt.cells]
+        return self._job(digest_of(cells, self.versions()), cells, rebuilt.notes, rebuilt.events)
+
+    def _job(self, key: str, cells: Sequence[dict] = (), notes: Sequence[str] = (), events: Sequence[str] = ()) -> Job:
         return Job(
             student=self.student,
             assignment=self.files.name,
-            key=digest_of(cells, self.versions()),
-            cells=cells,
+            key=key,
+            cells=list(cells),
             source=self.files.notebook_text,
             catalogue=self.files.catalogue,
             assignment_version=self.files.version,
@@ -132,8 +122,8 @@ class Prepared:
             files=self.files.files_as_text,
             limits=dict(self.settings.limits),
             sandbox=self.settings.sandbox,
-            notes=rebuilt.notes,
-            events=rebuilt.events,
+            notes=list(notes),
+            events=list(events),
         )
 
 

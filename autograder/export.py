@@ -62,7 +62,7 @@ class Mark:
 
 def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     """A mark for every student and set, by set and student. Raises GradebookError, CourseError."""
-    people = {row["id"]: _person(row) for row in class_list(course)}
+    people = {row["id"]: Person.of_gradebook(row) for row in class_list(course)}
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
@@ -73,10 +73,6 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             person = people.get(student) or Person(student)
             found.append(_mark(person, name, standing.get(student), result, student in handed_in, most))
     return found
-
-
-def _person(row: dict[str, str]) -> Person:
-    return Person(row["id"], "", row["first_name"], row["last_name"], row["email"], row["lms_user_id"])
 
 
 def _mark(

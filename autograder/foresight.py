@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -123,7 +123,8 @@ class Foresight:
             independent[request.identity] -= 1
             numbers[number] = len(self.requests)
             if "reply" in origin:
-                request.header = {**request.header, "target": {"reply": numbers[origin["reply"]]}}
+                header = {**request.header, "target": {"reply": numbers[origin["reply"]]}}
+                request = replace(request, header=header)
             self.requests.append(request)
 
     def message(self, seconds: float) -> tuple[dict[str, Any], list[bytes]]:

@@ -200,6 +200,11 @@ class Entry:
         """Whether it is plain data that a name holds, as typed by a student, and no answer to a call."""
         return self.key.startswith("value ")
 
+    @property
+    def is_observed(self) -> bool:
+        """Whether a check noted it about an answer, by `checks.observe`."""
+        return self.key.startswith("observed ")
+
 
 @dataclass
 class Client:
@@ -239,13 +244,10 @@ class Client:
     def ask_ahead(self, foresight: Foresight) -> str:
         """Ask all that is foreseen in one message; a digest of what came back. Raises OneByOne on any trouble."""
         header, blobs = foresight.message(self.call_seconds)
-        start, received = time.monotonic(), self.transport.received
         try:
-            reply, answer = self.transport.ask(header, blobs, self.budget, self._call_back)
+            reply, answer = self._charged(header, blobs, self.budget)
         except StudentGone:
             raise OneByOne from None
-        self.budget -= time.monotonic() - start
-        self.room -= self.transport.received - received
         parts, replies = reply.get("replies"), []
         if not isinstance(parts, list) or len(parts) != len(foresight.requests) or self.room < 0:
             raise OneByOne
@@ -273,12 +275,7 @@ class Client:
             raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
-        start, received = time.monotonic(), self.transport.received
-        try:
-            reply, answer = self.transport.ask({**header, "seconds": seconds}, blobs, seconds, self._call_back)
-        finally:
-            self.budget -= time.monotonic() - start
-            self.room -= self.transport.received - received
+        reply, answer = self._charged({**header, "seconds": seconds}, blobs, seconds)
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "the answers of this exercise are too large")
         if "error" in reply:
@@ -287,6 +284,15 @@ class Client:
                 self.budget = min(self.budget, AFTER_TIMEOUT_SECONDS)
             raise problem
         return reply, answer
+
+    def _charged(self, header: dict, blobs: list[bytes], seconds: float) -> tuple[dict, list[bytes]]:
+        """The reply to a request, whose time and size the exercise pays for."""
+        start, received = time.monotonic(), self.transport.received
+        try:
+            return self.transport.ask(header, blobs, seconds, self._call_back)
+        finally:
+            self.budget -= time.monotonic() - start
+            self.room -= self.transport.received - received
 
     def arrange(self, header: dict, blobs: list[bytes] | None = None) -> None:
         """A request that runs none of the student's code and costs the exercise no time."""

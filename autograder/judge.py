@@ -84,22 +84,24 @@ class Job:
     def from_bytes(cls, data: bytes) -> Job:
         return cls(**json.loads(data))
 
-    def unjudged(self, reason: str, events: list[str]) -> Result:
-        """The result where the grader, not the submission, is to blame: no score, and who must act."""
+    def result(self, **more: Any) -> Result:
+        """A result of this job: what is known beforehand, and `more` fields of it."""
         return Result(
             student=self.student,
             assignment=self.assignment,
             key=self.key,
-            status=UNREADABLE,
-            reason=reason,
             seed=self.seed,
             sandbox=self.sandbox,
             graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
             grader_version=self.grader_version,
             assignment_version=self.assignment_version,
             notes=list(self.notes),
-            events=events,
+            **more,
         )
+
+    def unjudged(self, reason: str, events: list[str]) -> Result:
+        """The result where the grader, not the submission, is to blame: no score, and who must act."""
+        return self.result(status=UNREADABLE, reason=reason, events=events)
 
     def rebuilt(self) -> Rebuilt:
         return Rebuilt([RebuiltCell(**c) for c in self.cells], list(self.notes), list(self.events))
@@ -118,6 +120,7 @@ class Outcome:
     internal: list[str]
     figures: list[dict[str, str]] = field(default_factory=list)
     named: list[Misconception] | None = None
+    asked: list[Asked] = field(default_factory=list)
 
     @property
     def full(self) -> bool:
@@ -164,7 +167,7 @@ def run_test_cell(
         if reason:
             stopped = reason
     internal = current.internal + ([f"the hidden part stopped: {stopped}"] if stopped else [])
-    return Outcome(current.checks, client.transcript, current.uses, internal, current.figures)
+    return Outcome(current.checks, client.transcript, current.uses, internal, current.figures, asked=client.asked or [])
 
 
 def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
@@ -205,17 +208,17 @@ class Judged(Source):
         key: tuple | None,
         test: TestCell,
         seed: int,
-        namespace: Callable[[], dict[str, Any]],
+        make_client: Callable[[], Client],
         only_data: bool = False,
     ) -> Outcome:
-        """The outcome on a namespace; kept under `key`, which is None for what only one student will ask for.
+        """The outcome for a client; kept under `key`, which is None for what only one student will ask for.
 
         With `only_data` nothing but the values that the test cell reads is recorded, and no check runs.
         """
         outcome = self._runs.get(key)
         if outcome is None:
             with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero and the like
-                client = self._client(test, namespace())
+                client = make_client()
                 if only_data:
                     client.get(list(test.names))
                     outcome = Outcome([], client.transcript, [], [])
@@ -227,8 +230,8 @@ class Judged(Source):
                 self._runs[key] = outcome
         return outcome
 
-    def _client(self, test: TestCell, namespace: dict[str, Any]) -> Client:
-        client = Client(LocalTransport(namespace), call_seconds=600.0)
+    def _client(self, test: TestCell, namespace: dict[str, Any], asked: list[Asked] | None = None) -> Client:
+        client = Client(LocalTransport(namespace), call_seconds=600.0, asked=asked)
         client.sources = {n: self.solution_text(n) for n in test.solution_names}
         return client
 
@@ -238,12 +241,11 @@ class Judged(Source):
             del self.known[next(iter(self.known))]
         self.known[key] = outcome
 
-    def _asked(self, test: TestCell, cell: TestCell, seed: int, seen: Callable[[Any], Any] | None) -> list[Asked]:
-        """What the test cell asks of the reference, with each answer changed by `seen` on its way."""
-        client = self._client(test, dict(self.reference))
-        client.asked, client.seen = [], seen
-        run_test_cell(cell, client, self, seed, check_seconds=OWN_SECONDS, compares=seen is None)
-        return client.asked
+    def _asked_disturbed(self, test: TestCell, seed: int, sign: float) -> list[Asked]:
+        """What the test cell asks of the reference when each answer is replaced by another on its way."""
+        client = self._client(test, dict(self.reference), asked=[])
+        client.seen = partial(disturbed, rng=np.random.default_rng(DISTURBANCE_SEED), sign=sign)
+        return run_test_cell(test.unasserted, client, self, seed, check_seconds=OWN_SECONDS, compares=False).asked
 
     def foresight(self, test: TestCell, seed: int) -> Foresight | None:
         """What the test cell asks of every student; None where it is personal."""
@@ -251,11 +253,9 @@ class Judged(Source):
             return None
         key = test.grade_id, seed
         if key not in self._foresights:
-            runs = [self._asked(test, test, seed, None)]
-            for sign in DISTURBANCES:
-                seen = partial(disturbed, rng=np.random.default_rng(DISTURBANCE_SEED), sign=sign)
-                runs.append(self._asked(test, test.unasserted, seed, seen))
-            self._foresights[key] = Foresight(sorted(test.names), runs[0], runs[1:])
+            asked = self.reference_outcome(test, seed, "").asked
+            runs = [self._asked_disturbed(test, seed, sign) for sign in DISTURBANCES]
+            self._foresights[key] = Foresight(sorted(test.names), asked, runs)
         return self._foresights[key]
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:
@@ -284,7 +284,8 @@ class Judged(Source):
     def reference_outcome(self, test: TestCell, seed: int, student_id: str) -> Outcome:
         """What the test cell says about the reference's answers. Raises BadSource when they are not all right."""
         key = None if self._needs_id[test.grade_id] else (test.grade_id, seed)
-        outcome = self._run(key, test, seed, lambda: self.namespace_for(test, student_id))
+        asked = None if key is None else []
+        outcome = self._run(key, test, seed, lambda: self._client(test, self.namespace_for(test, student_id), asked))
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
@@ -302,7 +303,9 @@ class Judged(Source):
                 key,
                 test,
                 seed,
-                lambda variant=variant: {**names, variant.exercise: value_for(variant, names, student_id)},
+                lambda variant=variant: self._client(
+                    test, {**names, variant.exercise: value_for(variant, names, student_id)}
+                ),
                 only_data,
             )
             yield variant, outcome
@@ -472,9 +475,8 @@ class Judge:
         client.begin()
         client.budget = self.limits.exercise_seconds
         key = None
-        foresight = None
-        if self.ahead and self.transport.gone is None:
-            foresight = self.source.foresight(test, self.job.seed)
+        is_asked_ahead = self.ahead and self.transport.gone is None
+        foresight = self.source.foresight(test, self.job.seed) if is_asked_ahead else None
         if foresight is not None:
             key = test.grade_id, self.job.seed, *helpers, client.ask_ahead(foresight)
             if key in self.source.known:
@@ -540,18 +542,9 @@ class Judge:
         for number, cell in enumerate(notebook.cells):
             if cell.cell_type == "code":
                 cell.outputs = [nbformat.from_dict(o) for o in self.outputs.get(number, [])]
-        return Result(
-            student=self.job.student,
-            assignment=self.job.assignment,
-            key=self.job.key,
-            seed=self.job.seed,
-            sandbox=self.job.sandbox,
-            graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
-            grader_version=self.job.grader_version,
-            assignment_version=self.job.assignment_version,
+        return self.job.result(
             typed_id=self.typed_ids[0] if self.typed_ids else None,
             exercises=self.exercises,
-            notes=self.rebuilt.notes,
             events=self.events,
             timings={"total": round(seconds, 4), **{k: round(v, 4) for k, v in self.seconds.items()}},
             notebook=notebook,
@@ -672,13 +665,14 @@ def run_job(data: bytes) -> bytes:
     """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
     sandbox = _sandboxes.setdefault(job.sandbox, Sandbox(job.sandbox))
-    judge = Judge(job, source_of(job), sandbox)
+    source = source_of(job)
+    judge = Judge(job, source, sandbox)
     guard_worker(3 * judge.limits.notebook_seconds + 60)
     try:
         try:
             result = judge.run()
         except OneByOne:
-            judge = Judge(job, source_of(job), sandbox, ahead=False)
+            judge = Judge(job, source, sandbox, ahead=False)
             result = judge.run()
     except (SandboxRefused, BadSource, BadCatalogue):
         raise

@@ -290,7 +290,7 @@ def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]
     """
     references, variants = _grouped(reference), _grouped(variant)
     # where a check observes what an answer leads to, its raw form, such as a matrix in some basis, need not be given
-    observed = {check for check, key in references if key.startswith("observed ")}
+    observed = {entry.check for entry in reference if entry.is_observed}
     seen: dict[tuple[str, str], int] = defaultdict(int)
     gives, misses = set(), 0
     for number, entry in enumerate(student):
@@ -306,7 +306,7 @@ def explained(student: list[Entry], reference: list[Entry], variant: list[Entry]
                 return set()
         elif is_same:
             gives.add(number)
-        elif not _same(given, right) and (entry.check not in observed or entry.key.startswith("observed ")):
+        elif not _same(given, right) and (entry.check not in observed or entry.is_observed):
             misses += 1
     if misses > len(gives) or (misses and all(student[number].error for number in gives)):
         return set()

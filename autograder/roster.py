@@ -51,6 +51,11 @@ class Person:
     submitted: str = ""
     logins: tuple[str, ...] = ()
 
+    @classmethod
+    def of_gradebook(cls, row: dict[str, str]) -> Person:
+        """The student of a row of `gradebook.class_list`."""
+        return cls(row["id"], "", row["first_name"], row["last_name"], row["email"], row["lms_user_id"])
+
     def names(self) -> set[str]:
         """The name in every order of its parts, as learning systems write it."""
         orders = set()

@@ -17,7 +17,7 @@ import signal
 import socket
 import sys
 import time
-from typing import Any
+from typing import Any, NamedTuple
 
 from autograder import seccomp
 
@@ -69,13 +69,22 @@ def memory_of(pid: int) -> int:
     return total
 
 
-def flags_of(pid: int) -> int | None:
-    """The kernel's flags of a process; None when it is gone."""
+class Stat(NamedTuple):
+    """What /proc says of a process: its state as a letter, its parent, and the kernel's flags."""
+
+    state: str
+    parent: int
+    flags: int
+
+
+def stat_of(pid: int) -> Stat | None:
+    """None when the process is gone."""
     try:
         with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            return int(file.read().rpartition(")")[2].split()[6])
+            fields = file.read().rpartition(")")[2].split()
     except OSError:
         return None
+    return Stat(fields[0], int(fields[1]), int(fields[6]))
 
 
 def data_size() -> int:
@@ -92,12 +101,9 @@ def process_tree() -> dict[int, list[int]]:
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as file:
-                    parent = int(file.read().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            children.setdefault(parent, []).append(int(name))
+            stat = stat_of(int(name))
+            if stat is not None:
+                children.setdefault(stat.parent, []).append(int(name))
     return children
 
 
@@ -324,19 +330,15 @@ class Child:
         """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
         if self.student is None:
             return False
-        try:
-            with open(f"/proc/{self.student}/stat", encoding="utf-8", errors="replace") as file:
-                fields = file.read().rpartition(")")[2].split()
-        except OSError:
-            return True
-        return fields[0] in "ZX" or bool(int(fields[6]) & PF_EXITING)
+        stat = stat_of(self.student)
+        return stat is None or stat.state in "ZX" or bool(stat.flags & PF_EXITING)
 
     def note_strangers(self, pids: list[int], tree: dict[int, list[int]]) -> None:
         """Find the processes that share none of the warm process's memory, because they began a program anew."""
         self.strangers.intersection_update(pids)
         for pid in pids:
-            flags = flags_of(pid)
-            if flags is not None and not flags & PF_FORKNOEXEC:
+            stat = stat_of(pid)
+            if stat is not None and not stat.flags & PF_FORKNOEXEC:
                 self.strangers.update((pid, *below(pid, tree)))
 
     def kill(self, reason: str = "") -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from autograder.audit import submission
+from autograder.audit import cell_with, submission
 from autograder.course import Course, SetFiles
 from autograder.source import Source
 
@@ -49,7 +49,7 @@ def course_folder(folder: Path, config: str, name: str, count: int, seed: int = 
 
 def _submission(files: SetFiles, source: Source, student: str, rng: random.Random) -> bytes:
     changes: dict[str, str] = {}
-    for grade_id, text in source.solutions.items():
+    for text in source.solutions.values():
         drawn = rng.random()
         variants = [
             v
@@ -57,10 +57,5 @@ def _submission(files: SetFiles, source: Source, student: str, rng: random.Rando
             if source.solution_text(v.exercise) == text and v.is_right == (drawn >= WRONG)
         ]
         if drawn < WRONG + OTHER_RIGHT and variants:
-            variant = rng.choice(variants)
-            if variant.whole_cell:
-                changes[grade_id] = variant.source
-            else:
-                value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
-                changes[grade_id] = f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
+            changes.update([cell_with(source, rng.choice(variants))])
     return submission(files, source.solutions, student, changes)

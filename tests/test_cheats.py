@@ -439,9 +439,7 @@ Workspace.answer = spying"""
     assert not any(word in shown for word in ("expected", "reference", "check", "points", "verdict"))
 
 
-def test_follow_through_is_no_oracle_for_other_exercises() -> None:
-    """The stub of softmax is kept and used for everything that comes later, against a refused `forget`."""
-    keep = """
+HOARD = """
 from autograder.student import Workspace
 hoard = []
 replace = Workspace.do_replace
@@ -449,7 +447,12 @@ def keeping(self, request, blobs, sent):
     reply = replace(self, request, blobs, sent)
     hoard.append(self.namespace[request['name']])
     return reply
-Workspace.do_replace = keeping
+Workspace.do_replace = keeping"""  # keeps each helper that is lent for follow-through
+
+
+def test_follow_through_is_no_oracle_for_other_exercises() -> None:
+    """The stub of softmax is kept and used for everything that comes later, against a refused `forget`."""
+    keep = f"""{HOARD}
 def refuse(self, *a): raise ValueError('no')
 Workspace.do_forget = Workspace.do_restore = refuse"""
     body = "def twice(f, x):\n    return hoard[0](x) if hoard else x"
@@ -462,19 +465,10 @@ Workspace.do_forget = Workspace.do_restore = refuse"""
 
 def test_a_lent_helper_ends_where_the_answers_are_known_already() -> None:
     """The friend before gave the same answers, so that `attend` is not judged again; `softmax` must fall silent too."""
-    keep = """
-from autograder.student import Workspace
-hoard = []
-replace = Workspace.do_replace
-def keeping(self, request, blobs, sent):
-    reply = replace(self, request, blobs, sent)
-    hoard.append(self.namespace[request['name']])
-    return reply
-Workspace.do_replace = keeping"""
     body = "def twice(f, x):\n    raise ValueError(f'oracle says {hoard[0](np.ones(2))}')"
     answers = {**STUBS, "softmax": "def softmax(z):\n    return z", "attend": RIGHT["attend"], "twice": body}
     for _ in range(2):
-        result = grade(answers, first=keep)
+        result = grade(answers, first=HOARD)
         assert scores(result) == {**NOTHING, "attend": 3.0}
         assert "KeyError" in reasons(result, "twice") and "ValueError: oracle" not in reasons(result, "twice")
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import copy
 import itertools
-import os
 import re
 import time
 import warnings
 from pathlib import Path
 
 import pytest
+from browsers import launched
 from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
 from test_feedback import HOSTILE, TAGS, Page
 
@@ -332,13 +332,9 @@ def test_heat_steps_cover_everything_and_text_on_them_is_readable():
 @pytest.fixture(scope="module")
 def browser():
     api = pytest.importorskip("playwright.sync_api")
-    system = next(
-        (p for p in ("/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome") if os.path.exists(p)),
-        None,
-    )
     with api.sync_playwright() as playwright:
         try:
-            found = playwright.chromium.launch(executable_path=system, args=["--no-sandbox"])
+            found = launched(playwright)
         except api.Error as error:
             pytest.skip(f"no browser here: {error}"[:200])
         yield found
