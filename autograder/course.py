@@ -11,10 +11,10 @@ from pathlib import Path
 
 import nbformat
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import find_all_files
+from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config, PyFileConfigLoader
 
-from autograder.rebuild import release_view
+from autograder.rebuild import Place, places_of, release_view
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
@@ -41,6 +41,16 @@ class SetFiles:
     @cached_property
     def released(self) -> nbformat.NotebookNode:
         return release_view(self.source)
+
+    @cached_property
+    def places(self) -> list[Place]:
+        """The set's cells, for the rebuild of submissions."""
+        return places_of(self.source, self.released)
+
+    @cached_property
+    def rubrics(self) -> dict[str, str]:
+        """What the source says to each written question, model answer and rubric, by grade_id."""
+        return {c.metadata.nbgrader.grade_id: c.source for c in self.source.cells if is_grade(c) and is_solution(c)}
 
     @cached_property
     def version(self) -> str:

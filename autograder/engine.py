@@ -74,13 +74,17 @@ class Prepared:
 
     def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
         self.files, self.student, self.settings, self.seed = files, student, settings, seed
+        self.arrived = ""
 
     def empty(self, status: str, reason: str, key: str, notes: Sequence[str] = ()) -> Result:
         """A result without verdicts: unreadable or not submitted."""
         return self._job(key, notes=notes).result(status=status, reason=reason)
 
-    def read(self, folder: Path) -> Job | Result:
-        """The job for a submission folder, or the result saying why there is none."""
+    def read(self, folder: Path, stored: Result | None = None) -> Job | Result:
+        """The job for a submission folder, or the result saying why there is none.
+
+        `stored` itself where the very same file was read and judged before: then it is not even read as a notebook.
+        """
         path, notes = find_notebook(folder, self.files.name)
         if path is None:
             reason = notes[0] if notes else f"the folder holds no notebook {self.files.name}.ipynb"
@@ -89,12 +93,15 @@ class Prepared:
             data = read_bytes(path)
         except Unreadable as error:
             return self.empty(UNREADABLE, str(error), digest_of(UNREADABLE, str(error), self.versions()), notes)
+        self.arrived = digest_of(hashlib.sha256(data).hexdigest(), path.name, notes, self.versions())
+        if stored is not None and stored.arrived == self.arrived:
+            return stored
         return self.from_bytes(data, path.name, notes)
 
     def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
         try:
             notebook, mended = read_notebook(data, name)
-            rebuilt = rebuild(self.files.source, self.files.released, notebook)
+            rebuilt = rebuild(self.files.places, notebook)
         except Unreadable as error:
             key = digest_of(UNREADABLE, hashlib.sha256(data).hexdigest(), name, self.versions())
             return self.empty(UNREADABLE, str(error), key, notes)
@@ -124,6 +131,7 @@ class Prepared:
             sandbox=self.settings.sandbox,
             notes=list(notes),
             events=list(events),
+            arrived=self.arrived,
         )
 
 
@@ -198,9 +206,9 @@ def grade_set(
         for student, folder in course.submissions(name).items():
             if students is not None and student not in students:
                 continue
-            prepared = Prepared(files, student, settings, seed).read(folder)
-            stored = _unchanged(store, prepared, settings.force)
-            if stored is not None:
+            stored = None if settings.force else store.get(name, student)
+            prepared = Prepared(files, student, settings, seed).read(folder, stored)
+            if stored is not None and stored.key == prepared.key:
                 yield Step(stored, False)
             elif isinstance(prepared, Result):
                 yield _stored(store, prepared)
@@ -219,18 +227,12 @@ def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Ste
     For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
     SandboxRefused, BadSource, BadCatalogue.
     """
-    stored = _unchanged(store, prepared, force)
-    if stored is not None:
+    stored = None if force else store.get(prepared.assignment, prepared.student)
+    if stored is not None and stored.key == prepared.key:
         return Step(stored, False)
     if isinstance(prepared, Job):
         prepared = Result.from_json(json.loads(run_job(prepared.to_bytes())))
     return _stored(store, prepared)
-
-
-def _unchanged(store: Store, prepared: Job | Result, force: bool) -> Result | None:
-    """The stored result of this very submission, set and grader; None where it must be judged."""
-    stored = None if force else store.get(prepared.assignment, prepared.student)
-    return stored if stored is not None and stored.key == prepared.key else None
 
 
 def _stored(store: Store, result: Result, ran: bool = True) -> Step:

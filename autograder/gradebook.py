@@ -55,7 +55,7 @@ from traitlets.utils.importstring import import_item
 
 from autograder.course import Course, CourseError, SetFiles
 from autograder.feedback import Manual
-from autograder.notebooks import Unreadable, read_bytes, shown
+from autograder.notebooks import Unreadable, new_cell, read_bytes, shown
 from autograder.results import GRADED, Exercise, Result
 from autograder.store import safe_name, write_atomically
 
@@ -564,7 +564,7 @@ class _Group:
 
     def _answers(self, student: str, result: Result) -> tuple[dict[str, str], dict[str, str] | None]:
         """The student's answers now, and those of the run before."""
-        now = _answers(autograded_notebook(self.files, result))
+        now = _answers(_autograded(self.files, result))
         return now, answers_before(self.course, student, self.files.name)
 
     def _comments(self) -> None:
@@ -677,30 +677,26 @@ def autograded_notebook(files: SetFiles, result: Result) -> nbformat.NotebookNod
 
     Where there is none: the set, with the reason on top of it.
     """
+    return nbformat.from_dict(json.loads(_bytes(_autograded(files, result))))
+
+
+def _autograded(files: SetFiles, result: Result) -> dict[str, Any]:
+    """`autograded_notebook` as plain data, which shares what it is made of: to be written out, not to be changed."""
     if result.notebook is not None:
-        return _with_rubrics(nbformat.from_dict(json.loads(_bytes(result.notebook))), files.source)
-    notebook = deepcopy(files.released)
+        return {**result.notebook, "cells": list(_with_rubrics(result.notebook["cells"], files.rubrics))}
     reason = html.escape(_without_nul(result.reason))
     said = f"**This submission was not graded ({result.status}).**\n\n{reason}"
-    notebook.cells.insert(0, nbformat.v4.new_markdown_cell(said, id="not-graded"))
-    return notebook
+    return {**files.released, "cells": [new_cell("markdown", said, "not-graded", {}), *files.released.cells]}
 
 
-def _with_rubrics(notebook: nbformat.NotebookNode, source: nbformat.NotebookNode) -> nbformat.NotebookNode:
-    """The notebook with what the source says to each written question behind the answer, for those who mark it."""
-    rubrics = {
-        c.metadata.nbgrader.grade_id: c.source for c in source.cells if utils.is_grade(c) and utils.is_solution(c)
-    }
-    cells = []
-    for cell in notebook.cells:
-        cells.append(cell)
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
+def _with_rubrics(cells: list[dict[str, Any]], rubrics: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The cells with what the source says to each written question behind the answer, for those who mark it."""
+    for number, cell in enumerate(cells):
+        yield cell
+        grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
         if grade_id in rubrics:
             said = f"**Model answer and rubric** (for whoever marks; no student sees it)\n\n{rubrics[grade_id]}"
-            shown = nbformat.v4.new_markdown_cell(said, id=f"rubric-{len(cells)}", metadata={RUBRIC: grade_id})
-            cells.append(shown)
-    notebook.cells = cells
-    return notebook
+            yield new_cell("markdown", said, f"rubric-{number}", {RUBRIC: grade_id})
 
 
 def without_rubrics(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -724,7 +720,7 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     instructor's browser.
     """
     folder = course.step_folder("autograded", result.student, files.name)
-    wanted = {f"{files.name}.ipynb": _bytes(autograded_notebook(files, result)), **files.files}
+    wanted = {f"{files.name}.ipynb": _bytes(_autograded(files, result)), **files.files}
     stamp, _ = read_timestamp(course.step_folder("submitted", result.student, files.name))
     if stamp is not None:
         wanted[TIMESTAMP] = read_bytes(course.step_folder("submitted", result.student, files.name) / TIMESTAMP)

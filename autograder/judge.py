@@ -24,7 +24,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
-import nbformat
 import numpy as np
 
 from autograder.cellcode import bound_names, compiled, used_names
@@ -41,7 +40,7 @@ from autograder.handles import (
     raised,
 )
 from autograder.misconceptions import BadCatalogue, Variant, recognise, value_for
-from autograder.rebuild import Rebuilt, RebuiltCell, to_notebook
+from autograder.rebuild import Rebuilt, RebuiltCell, to_content
 from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result
 from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused
 from autograder.source import BadSource, Source, TestCell
@@ -76,6 +75,7 @@ class Job:
     sandbox: str = BUBBLEWRAP
     notes: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
+    arrived: str = ""
 
     def to_bytes(self) -> bytes:
         return json.dumps(vars(self)).encode()
@@ -90,6 +90,7 @@ class Job:
             student=self.student,
             assignment=self.assignment,
             key=self.key,
+            arrived=self.arrived,
             seed=self.seed,
             sandbox=self.sandbox,
             graded_at=time.strftime("%Y-%m-%dT%H:%M:%S%z"),
@@ -538,10 +539,10 @@ class Judge:
     # the result
 
     def _result(self, seconds: float) -> Result:
-        notebook = to_notebook(self.rebuilt, self.source.notebook)
-        for number, cell in enumerate(notebook.cells):
-            if cell.cell_type == "code":
-                cell.outputs = [nbformat.from_dict(o) for o in self.outputs.get(number, [])]
+        notebook = to_content(self.rebuilt, self.source.notebook)
+        for number, cell in enumerate(notebook["cells"]):
+            if cell["cell_type"] == "code":
+                cell["outputs"] = self.outputs.get(number, [])
         return self.job.result(
             typed_id=self.typed_ids[0] if self.typed_ids else None,
             exercises=self.exercises,

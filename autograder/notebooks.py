@@ -222,6 +222,8 @@ def _text_of(cell: dict[str, Any], mended: set[str]) -> str:
 
 def _without_surrogates(text: str) -> str:
     """Half characters (lone surrogates) cannot be written to a file; a pair of halves is joined."""
+    if text.isascii():
+        return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 

@@ -16,6 +16,8 @@ from bisect import bisect_left
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
 
 from nbformat.notebooknode import NotebookNode, from_dict
 from rapidfuzz import fuzz
@@ -27,6 +29,7 @@ from autograder.notebooks import AGAIN, Unreadable, new_cell, shown
 LOCKED, SOLUTION, TEST, WRITTEN, EXTRA, OPEN = "locked", "solution", "test", "written", "extra", "open"
 _GIVEN, _ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)
 _SIMILAR = 90  # per cent of characters in common: a given cell with a slip in it
+_SHORT = 10_000  # characters: what a cache may hold
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
 
 
@@ -60,7 +63,7 @@ class Rebuilt:
 
 
 @dataclass
-class _Place:
+class Place:
     """A cell of the source notebook; `names` are bound by this answer cell and by no other cell."""
 
     index: int
@@ -98,14 +101,13 @@ class _Piece:
         return bool(self.text) and self.anchor is None
 
 
-def rebuild(source: NotebookNode, released: NotebookNode, submission: NotebookNode) -> Rebuilt:
-    """The notebook to grade, from the instructor's notebook, what students got of it, and what was handed in.
+def rebuild(places: list[Place], submission: NotebookNode) -> Rebuilt:
+    """The notebook to grade, from the cells of the instructor's notebook (`places_of`) and what was handed in.
 
     `submission` is what `notebooks.read_notebook` returns. Raises Unreadable where no answer or test cell of the
-    set is found in it, ValueError where `released` does not belong to `source`.
+    set is found in it.
     """
     result = Rebuilt()
-    places = _places(source, released)
     tags = _tags(places, submission)
     _watch(places, submission, tags, result)
     pieces, given = _split(places, submission, tags, result)
@@ -124,13 +126,17 @@ def rebuild(source: NotebookNode, released: NotebookNode, submission: NotebookNo
 
 def to_notebook(rebuilt: Rebuilt, source: NotebookNode) -> NotebookNode:
     """The notebook to show: the source's metadata, the student's text, released text in given and test cells."""
+    return from_dict(to_content(rebuilt, source))
+
+
+def to_content(rebuilt: Rebuilt, source: NotebookNode) -> dict[str, Any]:
+    """`to_notebook` as plain data, which shares the source's metadata: to be written out, not to be changed."""
     cells = []
     for cell in rebuilt.cells:
         text = cell.released if cell.kind in _GIVEN else cell.source
-        metadata = {} if cell.place is None else deepcopy(source.cells[cell.place].metadata)
+        metadata = {} if cell.place is None else source.cells[cell.place].metadata
         cells.append(new_cell(cell.cell_type, text, cell.cell_id, metadata))
-    metadata = deepcopy(source.metadata)
-    return from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata, "cells": cells})
+    return {"nbformat": 4, "nbformat_minor": 5, "metadata": source.metadata, "cells": cells}
 
 
 def release_view(source: NotebookNode, config: Config | None = None) -> NotebookNode:
@@ -151,7 +157,11 @@ def release_view(source: NotebookNode, config: Config | None = None) -> Notebook
 # --- the source notebook ------------------------------------------------------------------------------------
 
 
-def _places(source: NotebookNode, released: NotebookNode) -> list[_Place]:
+def places_of(source: NotebookNode, released: NotebookNode) -> list[Place]:
+    """The cells of the instructor's notebook, each with what students got of it.
+
+    Raises ValueError where `released` does not belong to `source`.
+    """
     texts = {_key(cell): cell.source for cell in released.cells}
     places = []
     for index, cell in enumerate(source.cells):
@@ -160,7 +170,7 @@ def _places(source: NotebookNode, released: NotebookNode) -> list[_Place]:
         grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
         label, cell_id = grade_id or cell.get("id", f"cell-{index}"), cell.get("id", f"cell-{index}")
         places.append(
-            _Place(index, _kind(cell), cell.cell_type, label, grade_id, cell_id, cell.source, texts[_key(cell)])
+            Place(index, _kind(cell), cell.cell_type, label, grade_id, cell_id, cell.source, texts[_key(cell)])
         )
     code = [p for p in places if p.cell_type == "code" and p.kind != TEST]
     binds = {p.index: bound_names(p.released) for p in code}
@@ -192,6 +202,11 @@ def _kind(cell: NotebookNode) -> str:
 
 def _bare(text: str) -> str:
     """The text without blank lines and trailing blanks: what counts when texts are compared."""
+    return _bare_short(text) if len(text) <= _SHORT else _bare_short.__wrapped__(text)
+
+
+@lru_cache(maxsize=1024)  # a class hands in the same given cells again and again
+def _bare_short(text: str) -> str:
     return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
 
 
@@ -228,7 +243,7 @@ def _names_in(text: str, cell_type: str) -> set[str]:
 # --- step 1: pieces -----------------------------------------------------------------------------------------
 
 
-def _tags(places: list[_Place], submission: NotebookNode) -> list[int | None]:
+def _tags(places: list[Place], submission: NotebookNode) -> list[int | None]:
     """For each submitted cell the place that its nbgrader id, or else its cell id, names."""
     by_grade_id = {p.grade_id: p.index for p in places if p.grade_id}
     by_cell_id = {p.cell_id: p.index for p in places}
@@ -238,7 +253,7 @@ def _tags(places: list[_Place], submission: NotebookNode) -> list[int | None]:
     ]
 
 
-def _watch(places: list[_Place], submission: NotebookNode, tags: list[int | None], result: Rebuilt) -> None:
+def _watch(places: list[Place], submission: NotebookNode, tags: list[int | None], result: Rebuilt) -> None:
     """Tags, types and ids that were changed: all without effect, but the instructor may want to know."""
     used: Counter[int] = Counter()
     tagged: dict[str, list[str]] = {}
@@ -262,7 +277,7 @@ def _watch(places: list[_Place], submission: NotebookNode, tags: list[int | None
 
 
 def _split(
-    places: list[_Place], submission: NotebookNode, tags: list[int | None], result: Rebuilt
+    places: list[Place], submission: NotebookNode, tags: list[int | None], result: Rebuilt
 ) -> tuple[list[_Piece], set[int]]:
     """Pieces of the submission in order, and the given places that were found."""
     pieces: list[_Piece] = []
@@ -291,7 +306,7 @@ def _split(
     return pieces, found
 
 
-def _given_place(places: list[_Place], text: str, tag: int | None, answers: set[str], found: set[int]) -> _Place | None:
+def _given_place(places: list[Place], text: str, tag: int | None, answers: set[str], found: set[int]) -> Place | None:
     """The locked or test cell that this cell is or was, if any; `answers` are names of exercises it binds."""
     given = [p for p in places if p.kind in _GIVEN]
     tagged = next((p for p in given if p.index == tag), None)
@@ -304,7 +319,7 @@ def _given_place(places: list[_Place], text: str, tag: int | None, answers: set[
     return next((p for p in given if len(p.bare) >= _LONG and _similar(bare, p.bare)), None)
 
 
-def _students_part(given: _Place, text: str) -> str:
+def _students_part(given: Place, text: str) -> str:
     """What a student wrote into a given cell and what must not be lost, e.g. an import."""
     if given.bare == _bare(text):
         return ""
@@ -316,14 +331,14 @@ def _students_part(given: _Place, text: str) -> str:
     return rest
 
 
-def _tell_changed(given: _Place, rest: str, result: Rebuilt) -> None:
+def _tell_changed(given: Place, rest: str, result: Rebuilt) -> None:
     kept = " What you added was kept in a cell of its own." if rest.strip() else ""
     what = "test" if given.kind == TEST else "given"
     result.notes.append(f"The {what} cell '{given.label}' was changed; the original was used.{kept}")
     result.events.append(f"the {given.kind} cell '{given.label}' was changed")
 
 
-def _cut_given(places: list[_Place], text: str) -> tuple[str, list[_Place]]:
+def _cut_given(places: list[Place], text: str) -> tuple[str, list[Place]]:
     """The text without given cells of two lines or more that were merged into it, and these cells."""
     lines, merged = _lined(text), []
     for place in places:
@@ -336,7 +351,7 @@ def _cut_given(places: list[_Place], text: str) -> tuple[str, list[_Place]]:
 # --- step 2: answers by id and name -------------------------------------------------------------------------
 
 
-def _mark_untouched(places: list[_Place], pieces: list[_Piece]) -> set[int]:
+def _mark_untouched(places: list[Place], pieces: list[_Piece]) -> set[int]:
     """Take out answer cells that nobody touched; returns the places that stand so in the submission."""
     stubs: dict[str, list[int]] = {}
     for place in places:
@@ -356,7 +371,7 @@ def _mark_untouched(places: list[_Place], pieces: list[_Piece]) -> set[int]:
     return untouched
 
 
-def _place_by_id_and_name(places: list[_Place], pieces: list[_Piece], untouched: set[int]) -> dict[int, list[_Piece]]:
+def _place_by_id_and_name(places: list[Place], pieces: list[_Piece], untouched: set[int]) -> dict[int, list[_Piece]]:
     """The pieces that answer each place. One piece may answer several places: cells that were merged."""
     homes: dict[int, list[_Piece]] = {}
     tagged = {p.tag for p in pieces} | untouched
@@ -376,7 +391,7 @@ def _place_by_id_and_name(places: list[_Place], pieces: list[_Piece], untouched:
     return homes
 
 
-def _may_answer(piece: _Piece, place: _Place, places: list[_Place], tagged: set[int | None]) -> bool:
+def _may_answer(piece: _Piece, place: Place, places: list[Place], tagged: set[int | None]) -> bool:
     """Whether a piece that binds the place's name is its answer."""
     if piece.tag == place.index:
         return True
@@ -394,7 +409,7 @@ def _may_answer(piece: _Piece, place: _Place, places: list[_Place], tagged: set[
     return place.index not in tagged  # merged into its neighbour
 
 
-def _refuse_foreign(places: list[_Place], known: set[int]) -> None:
+def _refuse_foreign(places: list[Place], known: set[int]) -> None:
     """Another set may share the cell with the imports, but no exercise and not most of the given text."""
     exercises = {p.index for p in places if p.kind in (SOLUTION, WRITTEN, TEST)}
     given = {p.index for p in places if p.kind == LOCKED}
@@ -409,11 +424,11 @@ def _refuse_foreign(places: list[_Place], known: set[int]) -> None:
 
 
 def _place_by_neighbours(
-    places: list[_Place], pieces: list[_Piece], homes: dict[int, list[_Piece]], untouched: set[int]
+    places: list[Place], pieces: list[_Piece], homes: dict[int, list[_Piece]], untouched: set[int]
 ) -> None:
     """Give each answer cell that is still empty the unclaimed text between its recognised neighbours."""
     order = _anchors_in_order(pieces, homes)
-    groups: dict[tuple[str, int, int], list[_Place]] = {}
+    groups: dict[tuple[str, int, int], list[Place]] = {}
     for place in places:
         if place.kind not in (SOLUTION, WRITTEN) or place.index in homes:
             continue
@@ -466,7 +481,7 @@ def _anchors_in_order(pieces: list[_Piece], homes: dict[int, list[_Piece]]) -> d
 # --- step 4: the notebook -----------------------------------------------------------------------------------
 
 
-def _assemble(places: list[_Place], pieces: list[_Piece], homes: dict[int, list[_Piece]], result: Rebuilt) -> None:
+def _assemble(places: list[Place], pieces: list[_Piece], homes: dict[int, list[_Piece]], result: Rebuilt) -> None:
     first: dict[_Piece, int] = {}  # the first place that a piece answers
     for index in sorted(homes):
         for piece in homes[index]:
@@ -477,7 +492,7 @@ def _assemble(places: list[_Place], pieces: list[_Piece], homes: dict[int, list[
         result.cells += [_cell(place, homes.get(place.index, []), first, places), *extras.get(place.index, [])]
 
 
-def _cell(place: _Place, home: list[_Piece], first: dict[_Piece, int], places: list[_Place]) -> RebuiltCell:
+def _cell(place: Place, home: list[_Piece], first: dict[_Piece, int], places: list[Place]) -> RebuiltCell:
     text = place.text if place.kind in _GIVEN else place.released
     if home and first[home[0]] == place.index:
         text = "\n\n".join(p.text for p in home)
@@ -497,7 +512,7 @@ def _cell(place: _Place, home: list[_Piece], first: dict[_Piece, int], places: l
     )
 
 
-def _extras(places: list[_Place], pieces: list[_Piece], first: dict[_Piece, int]) -> dict[int, list[RebuiltCell]]:
+def _extras(places: list[Place], pieces: list[_Piece], first: dict[_Piece, int]) -> dict[int, list[RebuiltCell]]:
     """The student's own cells by the place that they follow (-1: they stood before everything)."""
     taken = {p.cell_id for p in places}
     stubs = {p.bare for p in places if p.kind in _ANSWERS}
@@ -517,7 +532,7 @@ def _extras(places: list[_Place], pieces: list[_Piece], first: dict[_Piece, int]
     return extras
 
 
-def _bring_late_helpers(places: list[_Place], result: Rebuilt) -> None:
+def _bring_late_helpers(places: list[Place], result: Rebuilt) -> None:
     """Move an extra code cell up to the answer that needs it, where it stood only behind the answer's test."""
     cells = result.cells
     binds = {
@@ -545,7 +560,7 @@ def _bring_late_helpers(places: list[_Place], result: Rebuilt) -> None:
 # --- what student and instructor are told -------------------------------------------------------------------
 
 
-def _tell_missing(places: list[_Place], known: set[int], result: Rebuilt) -> None:
+def _tell_missing(places: list[Place], known: set[int], result: Rebuilt) -> None:
     for kinds, sentence in (
         ((TEST,), "The test cell {} was missing and has been put back."),
         ((LOCKED,), "The given cell {} was missing and has been put back."),
@@ -555,7 +570,7 @@ def _tell_missing(places: list[_Place], known: set[int], result: Rebuilt) -> Non
 
 
 def _tell_found(
-    places: list[_Place],
+    places: list[Place],
     pieces: list[_Piece],
     homes: dict[int, list[_Piece]],
     marked: bool,

@@ -78,12 +78,14 @@ class Result:
     `notebook` is the executed notebook as nbformat JSON: the student's cells with their (sanitised) outputs; test
     cells hold only their released text. `notes` are remarks of the rebuild that student and instructor may read
     ("your file was called 'ps2 (1).ipynb'"). `events` are suspicious or unusual happenings for the instructor.
-    `timings` are in seconds: total, cells (the student's own), checks.
+    `timings` are in seconds: total, cells (the student's own), checks. `key` is a digest of what was judged and by
+    what; `arrived` one of the very file that was handed in, its name and by what it was read, "" where none was.
     """
 
     student: str
     assignment: str
     key: str
+    arrived: str = ""
     status: str = GRADED
     reason: str = ""
     seed: int = 0

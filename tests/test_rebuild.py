@@ -12,7 +12,7 @@ from nbformat import v4
 
 from autograder.cellcode import additions, bound_names, used_names
 from autograder.notebooks import MAX_BYTES, Unreadable, find_notebook, read_bytes, read_notebook
-from autograder.rebuild import rebuild, release_view, to_notebook
+from autograder.rebuild import places_of, rebuild, release_view, to_notebook
 
 PS2 = Path(__file__).parent.parent / "source_solutions" / "ps2-self-attention" / "ps2-self-attention.ipynb"
 SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()"
@@ -95,7 +95,7 @@ class Handed:
 
     def __init__(self, source, released, notebook):
         submission, self.reading = read_notebook(json.dumps(notebook).encode(), "tiny.ipynb")
-        self.rebuilt = rebuild(source, released, submission)
+        self.rebuilt = rebuild(places_of(source, released), submission)
         self.notes, self.events = "\n".join(self.rebuilt.notes), "\n".join(self.rebuilt.events)
         self.by_id = {c.cell_id: c for c in self.rebuilt.cells}
         self.order = [c.cell_id for c in self.rebuilt.cells]
@@ -449,7 +449,7 @@ def test_a_release_of_another_version_is_refused(source, released, done):
     old = deepcopy(released)
     drop(old, "attend")
     with pytest.raises(ValueError, match="attend"):
-        rebuild(source, old, done)
+        rebuild(places_of(source, old), done)
 
 
 def test_rebuilding_twice_gives_the_same(done, hand_in):
@@ -467,7 +467,7 @@ def test_any_mixture_of_honest_accidents_keeps_every_answer_before_its_test(done
             history.append("stripped")
             for n, cell in enumerate(cells):
                 cell.update(metadata={}, id=f"r{n}")
-        rebuilt = rebuild(source, released, read_notebook(json.dumps({"cells": cells}).encode(), "x")[0])
+        rebuilt = rebuild(places_of(source, released), read_notebook(json.dumps({"cells": cells}).encode(), "x")[0])
         stood = ""
         for cell in rebuilt.cells:
             if cell.kind == "test":
@@ -520,7 +520,7 @@ def test_shuffled_and_mutilated_notebooks_never_break_the_rebuild(done, released
                 cell.source += "\n" + rng.choice(cells).source
         notebook, _ = read_notebook(json.dumps({"cells": cells}).encode(), "x")
         try:
-            rebuilt = rebuild(source, released, notebook)
+            rebuilt = rebuild(places_of(source, released), notebook)
         except Unreadable:
             continue
         nbformat.validate(to_notebook(rebuilt, source))
@@ -542,16 +542,16 @@ def test_ps2_survives_stripping_shuffling_of_ids_and_deleted_tests():
     for cell, stub in zip(solved.cells, released.cells, strict=True):
         if not cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = stub.source
-    plain = rebuild(source, released, read_notebook(nbformat.writes(solved).encode(), "ps2.ipynb")[0])
+    plain = rebuild(places_of(source, released), read_notebook(nbformat.writes(solved).encode(), "ps2.ipynb")[0])
     assert plain.notes == [] and all(c.answered for c in plain.cells if c.kind in ("solution", "written"))
     strip(solved)
     solved.cells = [c for c in solved.cells if c.source not in {p.released for p in plain.cells if p.kind == "test"}]
-    again = rebuild(source, released, read_notebook(nbformat.writes(solved).encode(), "ps2.ipynb")[0])
+    again = rebuild(places_of(source, released), read_notebook(nbformat.writes(solved).encode(), "ps2.ipynb")[0])
     assert [(c.kind, c.source, c.answered) for c in again.cells] == [
         (c.kind, c.source, c.answered) for c in plain.cells
     ]
     with pytest.raises(Unreadable):
-        rebuild(source, released, v4.new_notebook(cells=[extra("print(1)")]))
+        rebuild(places_of(source, released), v4.new_notebook(cells=[extra("print(1)")]))
 
 
 # --- reading ------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ import nbformat
 from nbformat import v4
 
 from autograder.judge import Job, run_job
-from autograder.rebuild import rebuild, release_view
+from autograder.rebuild import places_of, rebuild, release_view
 from autograder.results import Result
 
 SET = "tiny"
@@ -183,7 +183,7 @@ def submission(
 
 def job_for(notebook: nbformat.NotebookNode, limits: dict[str, Any] | None = None, **more: Any) -> Job:
     source, released = _source()
-    rebuilt = rebuild(source, released, notebook)
+    rebuilt = rebuild(places_of(source, released), notebook)
     settings: dict[str, Any] = {
         **{"student": "student-07", "assignment": SET, "key": "k", "catalogue": CATALOGUE},
         **{"assignment_version": "tiny-1", "grader_version": "g", "seed": 5},
