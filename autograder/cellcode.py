@@ -114,6 +114,21 @@ def used_names(text: str) -> frozenset[str]:
     return frozenset(used - set(dir(builtins)))
 
 
+def needed_names(text: str) -> set[str]:
+    """Of the global names that the cell reads, those that its own earlier statements do not always bind."""
+    tree, used = parse(text), used_names(text)
+    needed: set[str] = set()
+    bound: set[str] = set()
+    for statement in tree.body if tree is not None else []:
+        parts = list(ast.walk(statement))
+        read = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        read |= {n.target.id for n in parts if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+        needed |= (read - bound) & used
+        if not isinstance(statement, _BLOCKS):
+            bound.update(_bound_by(statement, imports=True))
+    return needed
+
+
 @lru_cache(maxsize=1024)
 def compiled(text: str, filename: str) -> CodeType:
     """The code object of a cell that runs again and again. Raises SyntaxError."""

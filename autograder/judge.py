@@ -108,6 +108,12 @@ class Job:
         return Rebuilt([RebuiltCell(**c) for c in self.cells], list(self.notes), list(self.events))
 
 
+def libraries_of(job: Job) -> list[str]:
+    """The large libraries that the student's cells speak of."""
+    text = "\n".join(c["source"] for c in job.cells if c["cell_type"] == "code" and c["kind"] != "test")
+    return [name for name, mentioned in MENTIONS.items() if mentioned.search(text)]
+
+
 # ------------------------------------------------------------------------------------------ test cells
 
 
@@ -339,9 +345,7 @@ class Judge:
     def run(self) -> Result:
         start = time.monotonic()
         files = {name: base64.b64decode(data) for name, data in self.job.files.items()}
-        text = "\n".join(c.source for c in self.rebuilt.cells if c.cell_type == "code" and c.kind != "test")
-        libraries = [name for name, mentioned in MENTIONS.items() if mentioned.search(text)]
-        student = self.sandbox.start(self.limits, files, libraries)
+        student = self.sandbox.start(self.limits, files, libraries_of(self.job))
         self.transport = RemoteTransport(student, start + self.limits.notebook_seconds)
         self.client = Client(self.transport, self.limits.call_seconds, self.sources)
         try:
@@ -617,7 +621,7 @@ def _png(content: str) -> str:
 
 # --------------------------------------------------------------------------------------------- workers
 
-_sandboxes: dict[str, Sandbox] = {}
+_sandboxes: dict[tuple[str, bool], Sandbox] = {}
 _sources: dict[str, Judged] = {}
 
 
@@ -626,6 +630,17 @@ def _close_sandboxes() -> None:
     for sandbox in _sandboxes.values():
         sandbox.close()
     _sandboxes.clear()
+
+
+def sandbox_for(job: Job) -> Sandbox:
+    """The sandbox kept for jobs like this one.
+
+    One with torch in it is apart: each start and end of a process takes twice as long there.
+    """
+    key = job.sandbox, "torch" in libraries_of(job)
+    if key not in _sandboxes:
+        _sandboxes[key] = Sandbox(job.sandbox)
+    return _sandboxes[key]
 
 
 def source_of(job: Job) -> Judged:
@@ -665,7 +680,7 @@ def guard_worker(seconds: float) -> None:
 def run_job(data: bytes) -> bytes:
     """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
-    sandbox = _sandboxes.setdefault(job.sandbox, Sandbox(job.sandbox))
+    sandbox = sandbox_for(job)
     source = source_of(job)
     judge = Judge(job, source, sandbox)
     guard_worker(3 * judge.limits.notebook_seconds + 60)

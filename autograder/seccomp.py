@@ -10,6 +10,7 @@ import ctypes
 import errno
 import platform
 import struct
+from functools import cache
 
 # One row a call: x86-64, arm64. Why: see the groups.
 DENIED = {
@@ -53,6 +54,7 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
     return struct.pack("HBBI", code, if_true, if_false, value)
 
 
+@cache
 def program(machine: str) -> bytes:
     """The filter as the kernel reads it. Raises OSError for a processor it is not written for."""
     if machine not in MACHINES:

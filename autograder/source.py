@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.cellcode import bound_names, used_names
+from autograder.cellcode import bound_names, needed_names, used_names
 from autograder.misconceptions import Catalogue
 
 BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
@@ -134,8 +134,7 @@ class Source:
         self._trusted_names -= solution_names
         self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
         for test in self.tests.values():
-            used = used_names(test.visible) | used_names(test.hidden)
-            test.names = used - self._trusted_names
+            test.names = (needed_names(test.visible) | needed_names(test.hidden)) - self._trusted_names
 
     @cached_property
     def reference(self) -> dict[str, Any]:

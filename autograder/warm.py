@@ -20,6 +20,7 @@ import time
 from typing import Any, NamedTuple
 
 from autograder import seccomp
+from autograder.channel import frame
 
 CLONE_FLAGS = {
     "CLONE_NEWUSER": 0x10000000,
@@ -30,7 +31,9 @@ CLONE_FLAGS = {
     "CLONE_NEWUTS": 0x04000000,
 }
 MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 4096, 16384, 1 << 18
-PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 4, 24, 38
+CLONE_CHILD_CLEARTID, CLONE_CHILD_SETTID = 0x00200000, 0x01000000
+SYS_CLONE3 = 435  # on every architecture
+PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS = 1, 4, 24, 38, 40
 NOBODY = 65534
 HOME = "/home/student"
 FRESH = (HOME, "/tmp", "/dev/shm")
@@ -38,9 +41,17 @@ COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 PF_EXITING = 4
 PF_FORKNOEXEC = 0x40
 ENDING_SECONDS = 2.0
+FIRST_CELLS = (
+    "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
+    "text = 'a single line is tokenised'",
+    "def half(x):\n    return 1 / x\nhalf(0)",
+    "an error of = = syntax",
+)
+"""What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
 TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
+holding = ctypes.PyDLL(None, use_errno=True)  # does not let go of the interpreter's lock during a call
 
 
 def _checked(what: str, code: int) -> None:
@@ -137,13 +148,39 @@ def step_back(tasks: list[int]) -> None:
 # ------------------------------------------------------------------------------------------ confinement
 
 
-def leave_namespaces() -> None:
-    """Give this process namespaces of its own. Raises OSError where the kernel refuses."""
-    uid, gid = os.getuid(), os.getgid()
-    flags = 0
+class CloneArgs(ctypes.Structure):
+    """struct clone_args of the kernel, as far as it is used here; every field has 64 bits."""
+
+    _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "pidfd", "child_tid", "parent_tid", "exit_signal")]
+    _fields_ += [(name, ctypes.c_uint64) for name in ("stack", "stack_size", "tls")]
+
+
+def fork_into_namespaces() -> int:
+    """os.fork(), but the child has namespaces of its own from the start. Raises OSError where the kernel refuses.
+
+    `unshare` would take a second fork to enter the new PID namespace, and a fork of this large process is the most
+    of what a start costs. What the C library does in a child, keeping its thread's number, is asked of the kernel.
+    """
+    flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
     for flag in CLONE_FLAGS.values():
         flags |= flag
-    _checked("unshare", libc.unshare(flags))
+    tid_place = ctypes.c_uint64()
+    _checked("get_tid_address", libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(tid_place), 0, 0, 0))
+    arguments = CloneArgs(flags=flags, child_tid=tid_place.value, exit_signal=signal.SIGCHLD)
+    ctypes.pythonapi.PyOS_BeforeFork()
+    pid = holding.syscall(SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
+    if pid == 0:
+        ctypes.pythonapi.PyOS_AfterFork_Child()
+        return 0
+    number = ctypes.get_errno()
+    ctypes.pythonapi.PyOS_AfterFork_Parent()
+    if pid < 0:
+        raise OSError(number, f"clone: {os.strerror(number)}")
+    return pid
+
+
+def be_nobody(uid: int, gid: int) -> None:
+    """In a new user namespace: the user outside, `uid` and `gid`, is nobody inside."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{NOBODY} {uid} 1"), ("gid_map", f"{NOBODY} {gid} 1")):
         with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
             file.write(text)
@@ -214,17 +251,24 @@ def keep_only(number: int) -> None:
     os.closerange(4, 1024)
 
 
-def student_process(sock: socket.socket, limits: dict[str, Any], isolate: bool, base: int, shell: Any) -> None:
-    """The last steps before the student's code: confine, then serve. Never returns."""
+def student_process(
+    sock: socket.socket, limits: dict[str, Any], outside: tuple[int, int] | None, base: int, shell: Any
+) -> None:
+    """The last steps before the student's code: confine, then serve. Never returns.
+
+    `outside` are user and group outside of the new namespaces; None where there are none.
+    """
     from autograder import student
     from autograder.channel import Channel
 
-    os.setsid()  # signals to its own group must not reach the keeper, which is in it and outside the PID namespace
+    os.setsid()  # signals to its own group must not reach the warm process, which is outside the PID namespace
     _checked("pdeathsig", libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     keep_only(sock.detach())
     channel = Channel(socket.socket(fileno=3))
+    isolate = outside is not None
     try:
-        if isolate:
+        if outside is not None:
+            be_nobody(*outside)
             private_folders(limits)
             home = HOME
         else:
@@ -240,34 +284,6 @@ def student_process(sock: socket.socket, limits: dict[str, Any], isolate: bool, 
     channel.max_sent = limits["answer_header"], limits["answer_blobs"]
     channel.send({"ready": os.getpid()})
     student.serve(shell, channel)
-
-
-def keeper(sock: socket.socket, limits: dict[str, Any], isolate: bool, base: int, shell: Any, report: int) -> None:
-    """Enters the namespaces, forks the student process into them, waits, reports how it ended. Never returns."""
-    os.setsid()
-    try:
-        if isolate:
-            leave_namespaces()
-        pid = os.fork()
-    except OSError as error:
-        sock.sendall(_refusal(error))
-        os._exit(1)
-    if pid == 0:
-        try:
-            student_process(sock, limits, isolate, base, shell)
-        finally:
-            os._exit(1)
-    sock.close()
-    os.write(report, f"{pid}\n".encode())
-    _, status = os.waitpid(pid, 0)
-    os.write(report, f"{os.waitstatus_to_exitcode(status)}\n".encode())
-    os._exit(0)
-
-
-def _refusal(error: OSError) -> bytes:
-    from autograder.channel import frame
-
-    return frame({"refused": str(error)})
 
 
 # --------------------------------------------------------------------------------------------- the loop
@@ -293,44 +309,31 @@ LIBRARIES = {"matplotlib": _load_matplotlib, "torch": _load_torch}
 class Child:
     """What the warm process knows of one submission's processes."""
 
-    def __init__(self, keeper_pid: int, report: int, limits: dict[str, Any], isolate: bool) -> None:
-        self.keeper = keeper_pid
-        self.ended = os.pidfd_open(keeper_pid)
-        self.report = report
+    def __init__(self, pid: int, limits: dict[str, Any], isolate: bool) -> None:
+        self.pid = pid
+        self.ended = os.pidfd_open(pid)
         self.limits = limits
         self.isolate = isolate
         self.reason = ""
-        self.text = ""
         self.strangers: set[int] = set()  # its processes that began another program, and their children
-
-    def read(self) -> None:
-        try:
-            while data := os.read(self.report, 100):
-                self.text += data.decode()
-        except BlockingIOError:
-            return
+        self.code: int | None = None
 
     def wait(self, seconds: float) -> bool:
-        """Whether the keeper has ended, within `seconds`: it waits for the student process, and then ends."""
+        """Whether it has ended, within `seconds`; what else is in its PID namespace has ended by then too."""
         return bool(select.select([self.ended], [], [], seconds)[0])
 
-    @property
-    def student(self) -> int | None:
-        self.read()
-        return int(self.text.split("\n")[0]) if "\n" in self.text else None
-
-    @property
     def exit_code(self) -> int | None:
-        self.read()
-        lines = self.text.split("\n")
-        return int(lines[1]) if len(lines) > 2 else None
+        """None while it runs; negative for a signal. Once it has ended, the kernel may forget it."""
+        if self.code is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                self.code = os.waitstatus_to_exitcode(status)
+        return self.code
 
     @property
     def is_ending(self) -> bool:
         """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
-        if self.student is None:
-            return False
-        stat = stat_of(self.student)
+        stat = stat_of(self.pid)
         return stat is None or stat.state in "ZX" or bool(stat.flags & PF_EXITING)
 
     def note_strangers(self, pids: list[int], tree: dict[int, list[int]]) -> None:
@@ -343,11 +346,11 @@ class Child:
 
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
-        if self.student is not None and self.exit_code is None:
+        if self.exit_code() is None:
             if not self.isolate:
-                for pid in below(self.student, process_tree()):
+                for pid in below(self.pid, process_tree()):
                     _kill(pid)
-            _kill(self.student)
+            _kill(self.pid)
 
 
 def _kill(pid: int) -> None:
@@ -379,7 +382,8 @@ class Warm:
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         shell = Shell.instance()
-        shell.run("import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)", None)
+        for cell in FIRST_CELLS:
+            shell.run(cell, None)
         shell.reset(new_session=True)
         return shell
 
@@ -420,37 +424,37 @@ class Warm:
         return True
 
     def start(self, number: int, limits: dict[str, Any], fd: int) -> None:
-        read, write = os.pipe()
-        os.set_blocking(read, False)
-        pid = os.fork()
+        outside = (os.getuid(), os.getgid()) if self.isolate else None
+        sock = socket.socket(fileno=fd)
+        try:
+            pid = fork_into_namespaces() if self.isolate else os.fork()
+        except OSError as error:
+            sock.sendall(frame({"refused": str(error)}))
+            sock.close()
+            return
         if pid == 0:
             try:
                 self.control.close()
-                os.close(read)
                 for child in self.children.values():
-                    os.close(child.report)
                     os.close(child.ended)
-                sock = socket.socket(fileno=fd)
-                keeper(sock, limits, self.isolate, self.base, self.shell, write)
+                student_process(sock, limits, outside, self.base, self.shell)
             finally:
                 os._exit(1)
-        os.close(write)
-        os.close(fd)
-        self.children[number] = Child(pid, read, limits, self.isolate)
+        sock.close()
+        self.children[number] = Child(pid, limits, self.isolate)
 
     def end(self, number: int) -> dict[str, Any]:
         """Kill whatever is left of a submission and say how it ended: exit code (negative: signal) and why."""
-        child = self.children.pop(number)
-        if child.exit_code is None and child.is_ending:
+        child = self.children.pop(number, None)
+        if child is None:  # it could not be started
+            return {"exit_code": None, "reason": ""}
+        if child.exit_code() is None and child.is_ending:
             child.wait(ENDING_SECONDS)
-        ended_by_itself = child.exit_code
+        ended_by_itself = child.exit_code()
         child.kill()
-        if not child.wait(ENDING_SECONDS if child.student is not None else 0):
-            _kill(child.keeper)
-        os.waitpid(child.keeper, 0)
+        if child.wait(ENDING_SECONDS):
+            child.exit_code()
         os.close(child.ended)
-        child.read()
-        os.close(child.report)
         return {"exit_code": ended_by_itself, "reason": child.reason}
 
     def watch_memory(self) -> None:
@@ -459,9 +463,9 @@ class Warm:
             return
         tree = process_tree()
         for child in self.children.values():
-            if child.student is None or child.exit_code is not None:
+            if child.exit_code() is not None:
                 continue
-            pids = [child.student, *below(child.student, tree)]
+            pids = [child.pid, *below(child.pid, tree)]
             child.note_strangers(pids, tree)
             held = sum(max(0, memory_of(p) - (0 if p in child.strangers else self.baseline)) for p in pids)
             if held > child.limits["memory_bytes"]:

@@ -43,13 +43,12 @@ NOTHING = dict.fromkeys(TESTS, 0.0)
 @pytest.fixture
 def the_class_goes_on() -> Iterator[None]:
     """After a cheat the next student gets what is due, from the same warm process."""
-    sandbox = judge._sandboxes.get("bubblewrap")
-    before = sandbox and sandbox.process
+    before = {key: sandbox.process for key, sandbox in judge._sandboxes.items()}
     yield
     result = grade(RIGHT)
     assert result.status == GRADED and scores(result) == FULL
-    if before is not None:
-        assert judge._sandboxes["bubblewrap"].process is before, "the warm process died"
+    for key, process in before.items():
+        assert judge._sandboxes[key].process is process, "the warm process died"
 
 
 def every(body: str) -> dict[str, str]:
