@@ -25,7 +25,7 @@ from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -194,9 +194,19 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     raise Plain
 
 
+class _Layout(NamedTuple):
+    """What the header of `.npy` bytes states: the type as written and as this machine has it, shape, size, order."""
+
+    dtype: np.dtype
+    native: np.dtype
+    shape: tuple[int, ...]
+    size: int
+    order: Literal["C", "F"]
+
+
 @lru_cache(maxsize=4096)
-def _npy_layout(head: bytes) -> tuple[np.dtype, tuple[int, ...], bool]:
-    """Type, shape and order that `.npy` bytes state. Raises ProtocolError."""
+def _npy_layout(head: bytes) -> _Layout:
+    """What a header states. Raises ProtocolError."""
     start = len(NPY_START) + 2
     match = NPY_HEADER.fullmatch(head[start:]) if head.startswith(NPY_START) else None
     if match is None:
@@ -205,7 +215,8 @@ def _npy_layout(head: bytes) -> tuple[np.dtype, tuple[int, ...], bool]:
     shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
     if dtype.itemsize == 0 or len(shape) > 32 or (0 in shape and max(shape) > MAX_BLOBS):
         raise ProtocolError("impossible array shape")
-    return dtype, shape, match[2] == b"True"
+    size = math.prod(shape) * dtype.itemsize
+    return _Layout(dtype, dtype.newbyteorder("="), shape, size, "F" if match[2] == b"True" else "C")
 
 
 def read_npy(blob: bytes) -> np.ndarray:
@@ -216,12 +227,13 @@ def read_npy(blob: bytes) -> np.ndarray:
     start = len(NPY_START) + 2
     header_end = start + int.from_bytes(blob[start - 2 : start], "little")
     read = _npy_layout if header_end <= MAX_KEPT_HEADER else _npy_layout.__wrapped__
-    dtype, shape, fortran = read(blob[:header_end])
-    data = blob[header_end:]
-    if math.prod(shape) * dtype.itemsize != len(data):
+    layout = read(blob[:header_end])
+    if layout.size != len(blob) - header_end:
         raise ProtocolError("an array's shape does not fit its bytes")
-    array = np.frombuffer(data, dtype=dtype).reshape(shape, order="F" if fortran else "C")
-    return array.astype(dtype.newbyteorder("="), order="C", copy=True)
+    if layout.size == 0:
+        return np.empty(layout.shape, layout.native)
+    array = np.frombuffer(blob, layout.dtype, offset=header_end).reshape(layout.shape, order=layout.order)
+    return array.astype(layout.native, order="C", copy=True)
 
 
 def _tensor_type(name: Any) -> Any:

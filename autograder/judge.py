@@ -10,6 +10,7 @@ import atexit
 import base64
 import contextlib
 import faulthandler
+import gc
 import io
 import json
 import multiprocessing
@@ -650,6 +651,7 @@ def source_of(job: Job) -> Judged:
         import matplotlib
 
         matplotlib.use("agg")
+        gc.freeze()  # modules stay: the collector need not look at them again, nor at the end
         _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment)
     return _sources[job.assignment_version]
 

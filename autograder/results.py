@@ -5,7 +5,7 @@ Everything downstream (gradebook, feedback, report, export) reads these records 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 PASSED = "passed"
@@ -114,7 +114,11 @@ class Result:
         return sum(e.points for e in self.exercises)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "exercises": [asdict(e) for e in self.exercises]}
+        exercises = [
+            {**vars(e), "checks": [vars(c) for c in e.checks], "misconceptions": [vars(m) for m in e.misconceptions]}
+            for e in self.exercises
+        ]
+        return {**vars(self), "exercises": exercises}
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:

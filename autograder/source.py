@@ -15,7 +15,7 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.cellcode import bound_names, needed_names, used_names
+from autograder.cellcode import bound_names, needed_names
 from autograder.misconceptions import Catalogue
 
 BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
