@@ -138,10 +138,16 @@ class Course:
         place = relative.parts.index("*") if "*" in relative.parts else None
         if place is None:
             raise CourseError(f"directory_structure {self.dirs.directory_structure!r} needs a folder for each student")
+        above, below = self.root.joinpath(*relative.parts[:place]), relative.parts[place + 1 :]
         found = {}
-        for folder in sorted(self.root.glob(str(relative))):
-            if folder.is_dir():
-                found[folder.relative_to(self.root).parts[place]] = folder
+        for student in sorted(above.iterdir()) if above.is_dir() else []:
+            folder = student.joinpath(*below)
+            try:
+                if not folder.is_dir():
+                    continue
+            except PermissionError:  # something that cannot be opened is not nothing: it gets a result that says so
+                pass
+            found[student.name] = folder
         return found
 
     def unknown_folders(self) -> list[tuple[str, str]]:

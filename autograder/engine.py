@@ -20,7 +20,7 @@ from pathlib import Path
 from autograder import __version__
 from autograder.course import Course, SetFiles
 from autograder.judge import Job, run_job
-from autograder.notebooks import Unreadable, find_notebook, read_bytes, read_notebook
+from autograder.notebooks import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook, shown
 from autograder.rebuild import Rebuilt, rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox import BUBBLEWRAP
@@ -86,10 +86,13 @@ class Prepared:
         `stored` itself where the very same file was read and judged before: then it is not even read as a notebook.
         """
         path, notes = find_notebook(folder, self.files.name)
-        if path is None:
-            reason = notes[0] if notes else f"the folder holds no notebook {self.files.name}.ipynb"
-            return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason), notes)
+        if path is None and not notes:
+            reason = f"the folder holds no notebook {self.files.name}.ipynb"
+            return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason))
         try:
+            if path is None:  # something was handed in, which is no notebook that can be taken
+                raise Unreadable(notes[0])
+            self._refuse_own_file(path)
             data = read_bytes(path)
         except Unreadable as error:
             return self.empty(UNREADABLE, str(error), digest_of(UNREADABLE, str(error), self.versions()), notes)
@@ -97,6 +100,11 @@ class Prepared:
         if stored is not None and stored.arrived == self.arrived:
             return stored
         return self.from_bytes(data, path.name, notes)
+
+    def _refuse_own_file(self, path: Path) -> None:
+        """A hard link looks like any file, also one to the solution."""
+        if path.exists() and any(path.samefile(own) for own in self.files.folder.rglob("*") if own.is_file()):
+            raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
 
     def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
         try:

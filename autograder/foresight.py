@@ -2,16 +2,21 @@
 
 A class shares one seed, so most requests of a test cell are known before a student's process answers the first. Which
 ones is found from runs on the reference: one as it is, and others in which every answer is replaced by something
-else. Only a request that all of them make, and that holds no answer of the reference, is asked ahead of its turn: so
+else. The reference itself is disturbed in them too, for a test cell may make inputs of what `reference.NAME` gives.
+Only a request that all of them make, and that holds no answer of the reference, is asked ahead of its turn: so
 nothing that depends on a right answer reaches a student's process early.
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -88,6 +93,39 @@ def _disturbed_array(array: np.ndarray, rng: np.random.Generator, sign: float) -
     if array.dtype.kind in "fc":
         return (sign * rng.normal(size=array.shape)).astype(array.dtype)
     return np.full_like(array, "?")
+
+
+@contextmanager
+def disturbed_names(
+    namespace: dict[str, Any], names: Iterable[str], rng: np.random.Generator, sign: float
+) -> Iterator[None]:
+    """For a while, `names` of the reference's namespace give something else than they do: also to given helpers."""
+    before = {name: namespace[name] for name in names if name in namespace}
+    namespace.update({name: _giving_others(value, rng, sign) for name, value in before.items()})
+    try:
+        yield
+    finally:
+        namespace.update(before)
+
+
+def _giving_others(value: Any, rng: np.random.Generator, sign: float) -> Any:
+    """A function or class whose calls and methods give disturbed values; for data, other data."""
+
+    def other(function: Callable) -> Callable:
+        @functools.wraps(function)
+        def disturbing(*args: Any, **kwargs: Any) -> Any:
+            return disturbed(function(*args, **kwargs), rng, sign)
+
+        return disturbing
+
+    if not isinstance(value, type):
+        return other(value) if callable(value) else disturbed(value, rng, sign)
+    methods = {
+        name: other(method)
+        for name, method in vars(value).items()
+        if isinstance(method, FunctionType) and (name == "__call__" or not name.startswith("__"))
+    }
+    return type(value.__name__, (value,), {**methods, "__module__": value.__module__})
 
 
 def _is_telling(blob: bytes) -> bool:

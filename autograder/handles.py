@@ -372,7 +372,9 @@ class Client:
             self.transcript.append(entry)
             raise
         if self.asked is not None:
-            self.asked.append(Asked(self.check, path, by_origin, blobs, entry.key, reply, answer, value))
+            # a value of its own: what the test cell does to the one it gets must not change what is compared with
+            kept = self.unpack(reply.get("ok"), answer, f"{path}()")
+            self.asked.append(Asked(self.check, path, by_origin, blobs, entry.key, reply, answer, kept))
         if isinstance(value, Handle) and (taken is not None or self.asked is not None):
             self.origins.setdefault(value._id, {"reply": number})
         if self.seen is not None:

@@ -29,7 +29,7 @@ import numpy as np
 
 from autograder.cellcode import bound_names, compiled, used_names
 from autograder.checks import Session, session
-from autograder.foresight import DISTURBANCE_SEED, DISTURBANCES, Asked, Foresight, disturbed
+from autograder.foresight import DISTURBANCE_SEED, DISTURBANCES, Asked, Foresight, disturbed, disturbed_names
 from autograder.handles import (
     Client,
     Entry,
@@ -250,10 +250,13 @@ class Judged(Source):
         self.known[key] = outcome
 
     def _asked_disturbed(self, test: TestCell, seed: int, sign: float) -> list[Asked]:
-        """What the test cell asks of the reference when each answer is replaced by another on its way."""
+        """What the test cell asks of the reference when each of its answers is replaced by another on its way."""
         client = self._client(test, dict(self.reference), asked=[])
-        client.seen = partial(disturbed, rng=np.random.default_rng(DISTURBANCE_SEED), sign=sign)
-        return run_test_cell(test.unasserted, client, self, seed, check_seconds=OWN_SECONDS, compares=False).asked
+        rng = np.random.default_rng(DISTURBANCE_SEED)
+        client.seen = partial(disturbed, rng=rng, sign=sign)
+        solutions = set().union(*(t.solution_names for t in self.tests.values()))
+        with disturbed_names(self.reference, solutions, rng, sign):
+            return run_test_cell(test.unasserted, client, self, seed, check_seconds=OWN_SECONDS, compares=False).asked
 
     def foresight(self, test: TestCell, seed: int) -> Foresight | None:
         """What the test cell asks of every student; None where it is personal."""

@@ -307,10 +307,15 @@ def _files(folder: Path, notes: list[str]) -> list[Path]:
                     continue
                 if entry.is_symlink() and not _inside(entry, root):
                     notes.append(f"'{shown(entry.name)}' is a link that leads elsewhere; it was left out.")
-                elif entry.is_dir() and not entry.is_symlink() and depth == 0:
-                    waiting.append((entry, 1))
+                elif entry.is_dir():
+                    if not entry.is_symlink() and depth == 0:
+                        waiting.append((entry, 1))
+                    if entry.suffix.lower() == ".ipynb":
+                        notes.append(f"'{shown(entry.name)}' is a folder, not a notebook.")
                 elif entry.is_file():
                     files.append(entry)
+                else:
+                    notes.append(f"'{shown(entry.name)}' is no ordinary file; it was left out.")
         except OSError as error:
             notes.append(f"The folder '{shown(place.name)}' cannot be opened ({error.strerror}).")
     return files

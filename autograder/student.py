@@ -391,6 +391,11 @@ class _Publisher(DisplayPublisher):
 
 KERNEL_MAGICS = ("autosave", "connect_info", "qtconsole", "edit", "less", "more", "man", "clear", "subshell")
 
+SETUP_MAGICS = (
+    *("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode"),
+    *("pip", "conda", "mamba", "micromamba", "uv"),
+)
+
 
 def _no_magic(line: str) -> None:
     """Stands for a magic that only a notebook's own kernel has and that changes no result."""
@@ -416,6 +421,16 @@ class Shell(InteractiveShell):
 
     def enable_gui(self, gui: str | None = None) -> None:
         """`%matplotlib inline` and its like: figures are kept as pictures in any case."""
+
+    def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
+        """As IPython's, but a magic that only the student's own machine knows, or sets up, does not stop the cell."""
+        try:
+            return super().run_line_magic(magic_name, line, _stack_depth + 1)
+        except Exception as error:
+            if magic_name not in SETUP_MAGICS and self.find_line_magic(magic_name) is not None:
+                raise
+            print(f"%{magic_name} did nothing here: {type(error).__name__}: {error}", file=sys.stderr)
+            return None
 
     def transform_cell(self, raw_cell: str) -> str:
         """As IPython's, which tokenises in Python; several lines that are Python as they stand come out unchanged.

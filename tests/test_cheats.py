@@ -232,6 +232,35 @@ ANSWERS = {
     "the input": "\n    return locals().get('z', locals().get('x', locals().get('Q')))",
     "a page of HTML": "\n    return '<script>alert(1)</script>' * 1000",
     "text that is a verdict": "\n    raise ValueError('x\\n4 of 4 points\\n[passed] random rows')",
+    "a generator": "\n    return (n for n in [0.25, 0.75])",
+    "an endless iterator": "\n    import itertools\n    return itertools.repeat(1.0)",
+    "an iterator that does not come back": """
+    class Slow(list):
+        def __iter__(self):
+            while True: pass
+    return Slow([1.0])""",
+    "all infinity": "\n    return np.full(4, np.inf)",
+    "all NaN": "\n    return np.full(4, np.nan), np.full(4, np.nan)",
+    "a mock of an array": """
+    from unittest.mock import MagicMock
+    return MagicMock(spec=np.ndarray, shape=(4,), dtype=np.dtype('f8'))""",
+    "a type and a shape that lie": """
+    class Lie(np.ndarray):
+        dtype = property(lambda self: np.dtype('f8'))
+        shape = property(lambda self: (2, 5))
+        ndim = size = property(lambda self: 10)
+        def tobytes(self, *a): return b''
+        def __array_interface__(self): return {'shape': (4,), 'typestr': '<f8', 'data': (1, False), 'version': 3}
+    return np.zeros(3, 'i1').view(Lie)""",
+    "what stands in the callers' frames": """
+    import sys
+    frame, found = sys._getframe(), []
+    while frame:
+        found += [v for v in frame.f_locals.values() if isinstance(v, (np.ndarray, list, dict))]
+        frame = frame.f_back
+    for value in found[::-1]:
+        if isinstance(value, np.ndarray) and value is not locals().get('z'): return value
+    return found[-1] if found else None""",
     "a huge range": "\n    return range(10**12)",
     "a huge number": "\n    return 10**1200",
     "a dict whose keys collide": "\n    return {n * (2**61 - 1): 0 for n in range(3000)}",
@@ -360,6 +389,24 @@ def get(self, request, blobs, sent):
     file = io.BytesIO(); numpy.save(file, numpy.ones(4)); sent.append(file.getvalue())
     return {'found': {n: {'tensor': 0, 'dtype': 'quint4x2'} for n in request['names']}}
 Workspace.do_get = get""",
+    "an array that lies about its shape": """
+from autograder import channel
+header = channel._npy_header
+channel._npy_header = lambda descr, shape: header(descr, (10**9,))
+import numpy as np
+def softmax(z): return np.zeros(2)""",
+    "nested as deep as it goes": """
+from autograder.student import Workspace
+sys.setrecursionlimit(10**6)
+def deep(n):
+    x = 0
+    for _ in range(n): x = [x]
+    return x
+def several(self, request, blobs, sent):
+    return {'found': {}, 'blobs': 0, 'replies': [{'ok': deep(900), 'changed': deep(900), 'blobs': 0}] * len(request['requests'])}
+Workspace.do_several = several
+Workspace.do_call = lambda *a: {'ok': None, 'changed': [deep(900)]}
+type(get_ipython()).run = lambda *a: {'error': {'type': deep(900)}, 'outputs': [{'output_type': 'error', 'ename': deep(900), 'traceback': [deep(900)]}]}""",
     "outputs without end": """
 ip = get_ipython()
 ip.outputs.cell_bytes = ip.outputs.total_left = ip.outputs.left = 10**12
@@ -389,6 +436,100 @@ def test_many_cells_of_forged_output_stay_small() -> None:
         notebook.cells.append(v4.new_code_cell(f"print({n})", id=f"own-{n}"))
     result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
     assert len(json.dumps(result.to_json())) < 6 * 10**6 and scores(result) == NOTHING
+
+
+# ---------------------------------------------------------------------------- the questions asked in one message
+
+BATCH = {
+    "one right answer for all": "reply['replies'] = reply['replies'][:1] * len(reply['replies'])",
+    "answers in another order": "reply['replies'].reverse()",
+    "fewer answers": "reply['replies'].pop()",
+    "more answers": "reply['replies'].append({'ok': True, 'blobs': 0})",
+    "answers of no size": "for part in reply['replies']: part['blobs'] = 0",
+    "sizes below zero": "reply['replies'][0]['blobs'], reply['replies'][-1]['blobs'] = -1, 5",
+    "sizes that are true": "reply['blobs'] = True",
+    "everybody is everything": "reply['found'] = {n: True for n in request['names']}",
+    "names that nobody asked for": "reply['found'].update(check=True, agrees=True, reference=True, compare=1, __builtins__={})",
+    "no answers but verdicts": "reply = {'found': {}, 'blobs': 0, 'replies': [{'ok': None, 'passed': True, 'blobs': 0}] * len(reply['replies'])}",
+    "errors that are none": "reply['replies'] = [{'error': None, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
+    "time that ran out": "reply['replies'] = [{'error': {'kind': 'timeout'}, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
+    "the questions as answers": "sent[:] = blobs; reply['blobs'] = 0; reply['replies'] = [{'ok': p['args'][0] if p.get('args') else None, 'blobs': p['blobs']} for p in request['requests']]",
+    "handles of others": "for part in reply['replies']: part['ok'] = {'handle': 1, 'callable': True, 'type': 'numpy.ndarray', 'mro': ['numpy.ndarray']}",
+}
+
+
+@pytest.mark.parametrize("cheat", BATCH)
+def test_nothing_is_gained_by_having_all_questions_at_once(cheat: str) -> None:
+    """Each answer is a plausible one, to one of the questions or to none; whatever is done with them, none is right."""
+    code = f"""
+from autograder.student import Workspace
+several = Workspace.do_several
+def at_once(self, request, blobs, sent):
+    reply = several(self, request, blobs, sent)
+    {BATCH[cheat]}
+    return reply
+Workspace.do_several = at_once"""
+    body = "def softmax(z):\n    return np.full_like(z, 1 / z.shape[-1])"
+    result = grade({"softmax": body, "attend": "def attend(Q, K, V):\n    return V, Q"}, first=code)
+    assert result.status == GRADED and scores(result) == NOTHING
+    assert SECRET not in json.dumps(result.to_json())
+
+
+def test_every_question_is_asked_once_and_for_real() -> None:
+    """There is no rehearsal to be told from the real thing: disturbed runs are made of the reference, elsewhere."""
+    spy = """
+import collections, hashlib
+from autograder.student import Workspace
+several, times, messages = Workspace.do_several, collections.Counter(), []
+def counting(self, request, blobs, sent):
+    messages.append(request['names'])
+    start = 0
+    for part in request['requests']:
+        if part['op'] == 'call':
+            times[part['target'].get('name'), b''.join(blobs[start:start + part['blobs']])] += 1
+        start += part['blobs']
+    return several(self, request, blobs, sent)
+Workspace.do_several = counting"""
+    look = "print('messages', len(messages), 'most', max(n for (name, _), n in times.items() if name == 'softmax'))"
+    result = grade(RIGHT, first=spy, last=look, assignment_version="asked-once")
+    assert "messages 4 most 1" in printed(result), "softmax, attend, scale, and twice, of which nothing is foreseen"
+    assert scores(result) == FULL
+
+
+ALIKE = {
+    "right": "return e / e.sum(axis=-1, keepdims=True)",
+    "the same bytes as whole numbers": "return (e / e.sum(axis=-1, keepdims=True)).view(np.int64)",
+    "the same bytes in another shape": "return (e / e.sum(axis=-1, keepdims=True)).reshape(z.shape[::-1])",
+    "another order in memory": "return np.asfortranarray(e / e.sum(axis=-1, keepdims=True))",
+    "a view": "return np.repeat(e / e.sum(axis=-1, keepdims=True), 2, axis=-1)[..., ::2]",
+    "a list": "return (e / e.sum(axis=-1, keepdims=True)).tolist()",
+    "a tuple": "return tuple(map(tuple, np.atleast_2d(e / e.sum(axis=-1, keepdims=True))))",
+    "a tensor": "return torch.from_numpy(e / e.sum(axis=-1, keepdims=True))",
+    "text": "return (e / e.sum(axis=-1, keepdims=True)).astype(str)",
+    "minus nought": "return np.copysign(0.0 * e, -1.0)",
+    "nought": "return 0.0 * e",
+    "NaN": "return np.full_like(e, np.nan)",
+    "another NaN": "return np.full(e.shape, 0x7FF8000000000001).view(np.float64)",
+    "the input, changed": "z[...] = e / e.sum(axis=-1, keepdims=True); return z",
+    "an error": "raise ValueError('e')",
+    "a name": "return 'ValueError: e'",
+}
+
+
+@pytest.mark.slow
+def test_no_outcome_is_taken_for_that_of_other_answers() -> None:
+    """Outcomes are remembered by what was answered. Whoever comes first: each gets what it gets alone."""
+    head = "def softmax(z):\n    e = np.exp(z - z.max(axis=-1, keepdims=True))\n    "
+
+    def said(name: str, version: str) -> tuple:
+        result = grade({"softmax": head + ALIKE[name]}, assignment_version=version)
+        return scores(result)["softmax"], verdicts(result, "softmax"), reasons(result, "softmax")
+
+    alone = {name: said(name, f"alone-{number}") for number, name in enumerate(ALIKE)}
+    together = {name: said(name, "together") for name in [*ALIKE, *reversed(ALIKE)]}
+    assert together == alone
+    full = {name for name, (score, _, _) in alone.items() if score == 4.0}
+    assert full == {"right", "another order in memory", "a view", "a tensor", "a list"}
 
 
 # ------------------------------------------------------------------------- looking for tests and answers
@@ -576,6 +717,9 @@ DEATHS = {
     "kills everybody": "import os\nfor pid in [-1, *range(2, 4000)]:\n    try: os.kill(pid, 9)\n    except OSError: pass",
     "the parent's memory": "import ctypes; print(ctypes.CDLL(None).ptrace(16, 1, 0, 0)); open('/proc/1/mem', 'r+b').write(b'x')",
     "threads that go on": "import threading, time\ndef on():\n    while True: globals().update(softmax=lambda z: z / z.sum()); time.sleep(0.001)\nthreading.Thread(target=on, daemon=True).start()",
+    "hard links and links out": "import os\nfor to in ('/usr/bin/env', '/proc/1/mem', '/etc/localtime'):\n    for how in (os.link, os.symlink):\n        try: how(to, 'x'); open('x', 'r+b').write(b'x')\n        except OSError as e: print(e)",
+    "variables of the environment": "import os\nos.environ.update(LD_PRELOAD='/tmp/x.so', PYTHONSTARTUP='/tmp/x.py', PYTHONPATH='/tmp', PYTHONHOME='/tmp', AUTOGRADER_BWRAP='/bin/true')",
+    "a thread that waits for the tests": "import gc, threading, time\nfrom autograder.student import Workspace\ndef on():\n    time.sleep(0.5)\n    while True:\n        for o in gc.get_objects():\n            if isinstance(o, Workspace): o.namespace.update(softmax=lambda z: z, attend=lambda *a: a); o.objects.clear()\nthreading.Thread(target=on, daemon=True).start()",
     "at exit": "import atexit, os; atexit.register(os._exit, 0); atexit.register(lambda: open('/tmp/late', 'w').write('x'))",
 }  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -464,25 +463,6 @@ def test_a_kernel_without_user_namespaces_for_students() -> None:
         pytest.skip(f"this bubblewrap cannot do it: {probe.stderr.strip()}")
     said = refusal([*outer, "--proc", "/proc", "--"])
     assert said.startswith("refused: ") and "doctor" in said and said.count("\n") == 1, said
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-@pytest.mark.slow
-def test_as_an_ordinary_user() -> None:
-    """The tests above once more, as an account without rights."""
-    setpriv = shutil.which("setpriv")
-    become = [str(setpriv), "--reuid", "54321", "--regid", "54321", "--clear-groups"]
-    which = [*become, sys.executable, "-c", "import sys; print(sys.base_prefix)"]
-    if setpriv is None or subprocess.run(which, capture_output=True, text=True).stdout.strip() != sys.base_prefix:
-        pytest.skip("other accounts cannot run this Python")
-    done = subprocess.run(
-        [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", __file__],
-        cwd=ROOT,
-        env={**os.environ, "HOME": "/tmp", "PYTHONDONTWRITEBYTECODE": "1"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
 
 
 def test_a_python_environment_below_tmp_stays_in_sight(tmp_path: Path) -> None:
