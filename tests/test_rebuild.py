@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import v4
 
-from autograder.cellcode import additions, bound_names, used_names
+from autograder.cellcode import additions, bound_names, needed_names, used_names
 from autograder.notebooks import MAX_BYTES, Unreadable, find_notebook, read_bytes, read_notebook
 from autograder.rebuild import places_of, rebuild, release_view, to_notebook
 
@@ -797,3 +797,13 @@ def test_names_in_cells():
         "import m\n%who\n@d\ndef g(): pass"
     )
     assert additions("def f(:", "") is None
+
+
+def test_names_that_a_cell_binds_before_it_reads_them_are_not_needed():
+    assert needed_names("from a import check\nx = f(y)\ncheck(x)") == {"f", "y"}
+    assert needed_names("check(x)\nx = 1") == {"check", "x"}
+    assert needed_names("x += 1") == needed_names("if True:\n    x += 1") == {"x"}
+    assert needed_names("if y:\n    x = 1\nprint(x)") == {"x", "y"}  # not always bound
+    assert needed_names("def g():\n    return h(k)\nk = 1\ng()") == {"h", "k"}
+    assert needed_names("k = 1\ndef g():\n    return h(k)\ng()") == {"h"}
+    assert needed_names("x = = 1") == set()
