@@ -120,9 +120,7 @@ def needed_names(text: str) -> set[str]:
     needed: set[str] = set()
     bound: set[str] = set()
     for statement in tree.body if tree is not None else []:
-        parts = list(ast.walk(statement))
-        read = {n.id for n in parts if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-        read |= {n.target.id for n in parts if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)}
+        read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         needed |= (read - bound) & used
         if not isinstance(statement, _BLOCKS):
             bound.update(_bound_by(statement, imports=True))
