@@ -18,6 +18,7 @@ from nbformat.notebooknode import NotebookNode, from_dict
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_CELLS = 5_000
+MOST_LINES = 100  # of notes or events about one submission
 MAX_TYPED = 2_000_000  # characters in all cells, pasted pictures not counted; a problem set has some 30,000
 # Objects and lists in the JSON: far more than Jupyter writes into 20 MB, few enough to fit into memory.
 MAX_OBJECTS = 2_000_000
@@ -42,6 +43,14 @@ def shown(name: object, limit: int = 80) -> str:
     """A name chosen by a student, safe to put in a sentence: printable, on one line, not endless."""
     text = "".join(c if c.isprintable() else "?" for c in str(name))
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def few(lines: list[str]) -> list[str]:
+    """The lines once each, and not endlessly many: what a submission makes us say must not fill the class's pages."""
+    once = list(dict.fromkeys(lines))
+    return (
+        once if len(once) <= MOST_LINES else [*once[:MOST_LINES], f"… and {len(once) - MOST_LINES} more of the kind."]
+    )
 
 
 # --- reading -------------------------------------------------------------------------------------
@@ -278,6 +287,7 @@ def find_notebook(folder: Path, expected: str) -> tuple[Path | None, list[str]]:
             notes.append(f"'{shown(path.name)}' is named like another problem set; it was left out.")
         elif rank is not None:
             found.append((rank, path))
+    notes[:] = few(notes)
     if not found:
         return None, notes
     best = min(rank for rank, _ in found)

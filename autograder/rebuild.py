@@ -24,7 +24,7 @@ from rapidfuzz import fuzz
 from traitlets.config import Config
 
 from autograder.cellcode import additions, bound_names, parse, used_names
-from autograder.notebooks import AGAIN, Unreadable, new_cell, shown
+from autograder.notebooks import AGAIN, Unreadable, few, new_cell, shown
 
 LOCKED, SOLUTION, TEST, WRITTEN, EXTRA, OPEN = "locked", "solution", "test", "written", "extra", "open"
 _GIVEN, _ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)
@@ -120,7 +120,7 @@ def rebuild(places: list[Place], submission: NotebookNode) -> Rebuilt:
     _bring_late_helpers(places, result)
     _tell_missing(places, known, result)
     _tell_found(places, pieces, homes, any(tag is not None for tag in tags), result)
-    result.notes[:], result.events[:] = dict.fromkeys(result.notes), dict.fromkeys(result.events)
+    result.notes[:], result.events[:] = few(result.notes), few(result.events)
     return result
 
 

@@ -534,6 +534,20 @@ def test_hostile_sizes_take_no_time_to_speak_of(done, hand_in):
     assert got.answers() == ANSWERS and len(got.extras) == 302
 
 
+def test_what_is_said_about_one_submission_does_not_fill_the_report(done, hand_in, tmp_path):
+    done.cells += [
+        extra(f"x = {n}", cell_id=f"n{n}") | {"metadata": {"tags": [f"tag-{n}-{m}" for m in range(20)]}}
+        for n in range(100)
+    ]
+    got = hand_in(done)
+    assert len(got.rebuilt.events) == 101 and got.rebuilt.events[-1] == "… and 1900 more of the kind."
+    make(tmp_path, f"{NAME}.ipynb")
+    for n in range(300):
+        (tmp_path / f"link-{n}.ipynb").symlink_to("/etc/passwd")
+    path, notes = find_notebook(tmp_path, NAME)
+    assert path == tmp_path / f"{NAME}.ipynb" and len(notes) == 101
+
+
 @pytest.mark.skipif(not PS2.exists(), reason="the set is not written yet")
 def test_ps2_survives_stripping_shuffling_of_ids_and_deleted_tests():
     source = nbformat.read(PS2, as_version=4)

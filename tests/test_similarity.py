@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 
 import pytest
 
@@ -72,6 +73,17 @@ def test_the_released_text_tells_nothing() -> None:
 def test_any_text_is_read(code: str) -> None:
     list(runs(code * 20))
     assert near_identical([submission("a", code), submission("b", code), submission("c", own_code(1))]) == []
+
+
+@pytest.mark.parametrize("flood", ["(", "a ", 'f"{', "@", "{", "a."])
+def test_a_flood_of_code_costs_little_and_hides_no_copy(flood: str) -> None:
+    results = [submission(f"s{n:02d}", own_code(n)) for n in range(10)]
+    copyist = submission("copyist", renamed(own_code(7)))
+    copyist.notebook["cells"].insert(0, {"cell_type": "code", "metadata": {}, "source": flood * 700_000})
+    start = time.process_time()
+    (pair,) = near_identical([*results, copyist])
+    assert {pair.one, pair.other} == {"s07", "copyist"}
+    assert time.process_time() - start < 10
 
 
 def test_only_graded_submissions_and_no_empty_ones_are_compared() -> None:
