@@ -80,7 +80,9 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = launched(playwright)
             for name in arguments.page or known:
-                rows[name] = weight(browser, f"{address}{name}.html")
+                context = browser.new_context(viewport={"width": 1280, "height": 900})  # its cache is empty
+                rows[name] = weight(context.new_page(), f"{address}{name}.html")
+                context.close()
             browser.close()
         kinds = ("document", "stylesheet", "script", "image", "font")
         scores = "".join(f"{name[:14]:>16}" for name in CATEGORIES) if program else ""

@@ -6,10 +6,8 @@ from collections import Counter
 from typing import Any
 
 
-def weight(browser: Any, address: str) -> Counter[str]:
-    """Bodies and headers of all answers until the page is at rest, pictures further down included."""
-    context = browser.new_context(viewport={"width": 1280, "height": 900})
-    page = context.new_page()
+def weight(page: Any, address: str) -> Counter[str]:
+    """Open ``address`` in a fresh ``page`` and count the bodies and headers of all answers until it is at rest."""
     answers: list[Any] = []
     page.on("requestfinished", lambda request: answers.append(request))
     page.goto(address)
@@ -20,5 +18,4 @@ def weight(browser: Any, address: str) -> Counter[str]:
     for request in answers:
         sizes = request.sizes()
         sent[request.resource_type] += sizes["responseBodySize"] + sizes["responseHeadersSize"]
-    context.close()
     return sent
