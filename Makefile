@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: course test test-quick book release audit serve benchmark lint lock clean
+.PHONY: course test test-quick book release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course
 
 course: book release
@@ -46,6 +46,10 @@ lint: $(STAMP)
 benchmark: $(STAMP)
 	$(BIN)/python benchmarks/grading.py --feedback
 	$(BIN)/python benchmarks/scale.py
+
+# What each page weighs, and what Lighthouse says where it is installed (npm install --global lighthouse).
+benchmark-site: book
+	$(BIN)/python benchmarks/site.py $(if $(shell command -v lighthouse),--lighthouse)
 
 serve:
 	@echo "The book: http://localhost:8000  (Ctrl-C ends it)"
