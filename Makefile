@@ -7,10 +7,10 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: course test test-quick book release audit serve benchmark lint lock clean
+.PHONY: course test test-quick book notebooks release audit serve benchmark lint lock clean
 .DEFAULT_GOAL := course
 
-course: book release
+course: release book
 	cd examples && $(AUTOGRADER) grade && $(AUTOGRADER) feedback && $(AUTOGRADER) report
 	@$(BIN)/python examples/what_was_made.py
 
@@ -26,6 +26,12 @@ $(STAMP): requirements.txt pyproject.toml
 
 book: $(STAMP)
 	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
+
+# What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
+notebooks: book
+	rm -rf _build/notebooks && mkdir -p _build/notebooks
+	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
+	grep -E '^(numpy|matplotlib|torch|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
 release: $(STAMP)
 	$(AUTOGRADER) release
