@@ -110,7 +110,7 @@ def test_every_term_printed_in_bold_where_it_is_introduced_has_its_entry():
         text = source(name).split("\n## Summary")[0]
         text = re.sub(r"^(`{3,4})\{(?:code-cell|exercise|solution).*?^\1$", "", text, flags=re.S | re.M)
         for bold in re.findall(r"\*\*([A-Za-zé–' -]{3,40})\*\*", text):
-            if bold.lower() in left_out or len(bold.split()) > 3 or bold[0].isupper() and " " in bold:
+            if bold.lower() in left_out or len(bold.split()) > 3 or (bold[0].isupper() and " " in bold):
                 continue
             assert plain(bold).rstrip("s") in known, f"{name} introduces **{bold}**; the glossary lacks it"
 
