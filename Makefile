@@ -29,7 +29,7 @@ book: $(STAMP)
 
 # What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
 notebooks: book
-	rm -rf _build/notebooks && mkdir -p _build/notebooks
+	rm -rf _build/notebooks && mkdir _build/notebooks
 	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
 	grep -E '^(numpy|matplotlib|torch|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
