@@ -93,8 +93,8 @@ def test_the_chapter_of_the_guide_builds(tmp_path):
     assert text.count(place) == 1
     small = tmp_path / "book"
     small.mkdir()
-    for name in ("_ext", "_static"):
-        shutil.copytree(BOOK / name, small / name)
+    for folder in BOOK.glob("_*/"):  # extensions, styles, templates
+        shutil.copytree(folder, small / folder.name)
     shutil.copy(BOOK / "references.bib", small)
     setup = (BOOK / "_setup.py").read_text(encoding="utf-8").strip()
     (small / "cosine-scores.md").write_text(text.replace(place, setup), encoding="utf-8")

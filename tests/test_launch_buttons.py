@@ -37,8 +37,8 @@ print(1 + 1)
 def small_book(folder: Path, address: str) -> subprocess.CompletedProcess:
     """Build one page with this book's settings, and the repository at another address."""
     (folder / "book" / "data").mkdir(parents=True)
-    for name in ("_ext", "_static"):
-        shutil.copytree(BOOK / name, folder / "book" / name)
+    for made in BOOK.glob("_*/"):  # extensions, styles, templates
+        shutil.copytree(made, folder / "book" / made.name)
     shutil.copy(BOOK / "references.bib", folder / "book")
     (folder / "book" / "a-page.md").write_text(PAGE, encoding="utf-8")
     (folder / "book" / "data" / "numbers.txt").write_text("1 2 3\n", encoding="utf-8")

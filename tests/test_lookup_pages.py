@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
-from functools import cache
+import threading
+from collections.abc import Iterator
+from functools import cache, partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from book_build import BOOK, built, chapter, chapters
+from book_build import BOOK, HTML, built, chapter, chapters
+from browsers import launched
+from playwright.sync_api import sync_playwright
 
 REFERENCE = re.compile(r"\{ref\}`(?:[^`<]*<)?([\w-]+)>?`")
 TERM = re.compile(r"\{term\}`([^`]+)`")
@@ -136,3 +141,39 @@ def test_no_sign_stands_twice_in_one_table():
     for table in tables:
         signs = re.findall(r"\$[^$]+\$", " ".join(line.split(" | ")[0] for line in table.splitlines()))
         assert len(set(signs)) == len(signs)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=HTML))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    with sync_playwright() as playwright:
+        browser = launched(playwright)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        ("padding_mask", "ps3-multi-head-attention"),
+        ("warm-up", "ps0-warm-up"),
+        ("permutation equivariant", "glossary"),
+        ("notation", "notation"),
+        ("survivor", "authors-guide"),
+        ("roster", "instructors-guide"),
+        ("bottleneck", "rnn-attention"),
+    ],
+)
+def test_the_search_finds_every_kind_of_page(words, name, site, browser):
+    page = browser.new_page()
+    page.goto(f"{site}/search.html?q={words}")
+    page.wait_for_selector(f'#search-results a[href*="{name}.html"]', timeout=20_000)
+    page.close()

@@ -59,11 +59,11 @@ def test_points_and_names_are_those_of_the_released_notebook(name):
     assert headings
     for number, title, worth in headings:
         value = sum(map(int, worth.split("+")))
-        assert f"{number}. {title} ({value} point" in text.replace("’", "'")
+        assert f"Exercise {number}: {title} ({value} point" in text.replace("’", "'")
     for cell in released(name).cells:
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "code":
             defined = re.search(r"^(?:def|class) (\w+)", cell.source, re.M)
-            assert defined is None or f"{defined[1]} (" in text
+            assert defined is None or f"{defined[1]}" in text.split("Hand in: ", 1)[1]
 
 
 @pytest.mark.parametrize("name", SETS)

@@ -8,8 +8,8 @@
 ```
 
 the exercises, with what is to be handed in and its points. `{all-sets}` gives one table of sets; each of its lines is
-`set: chapter`. Only `assignments/` is read, which holds no solution and no hidden test. An exercise without a line,
-or a line without an exercise, is an error of the build.
+`set: what it goes with`. Only `assignments/` is read, which holds no solution and no hidden test. An exercise without
+a line, or a line without an exercise, is an error of the build.
 """
 
 from __future__ import annotations
@@ -153,13 +153,16 @@ def facts(found: ProblemSet) -> str:
 def described(exercise: Exercise, asks: str) -> str:
     """An exercise as MyST text: a term and its definition."""
     worth = points(sum(part.points for part in exercise.parts)) + (", optional" if exercise.optional else "")
-    named = [f"`{part.name}` ({points(part.points)})" for part in exercise.parts if part.name]
+    several = len(exercise.parts) > 1
+    named = [
+        f"`{part.name}`" + (f" ({points(part.points)})" if several else "") for part in exercise.parts if part.name
+    ]
     words = [points(part.points) for part in exercise.parts if part.name is None]
     if words:
         answers = "a written answer" if len(words) == 1 else f"{len(words)} written answers"
-        named.append(f"{answers} ({' + '.join(words)}, marked by a person)")
+        named.append(f"{answers} ({' + '.join(words) + ', ' if several else ''}marked by a person)")
     text = " ".join(asks.split())
-    return f"{exercise.number}. {exercise.title} ({worth})\n: {text}\n\n  *Hand in:* {listed(named)}."
+    return f"Exercise {exercise.number}: {exercise.title} ({worth})\n: {text}\n\n  *Hand in:* {listed(named)}."
 
 
 class FromReleased(SphinxDirective):
@@ -203,13 +206,12 @@ class SetExercises(FromReleased):
 
 class AllSets(FromReleased):
     def run(self) -> list[nodes.Node]:
-        rows = ["| set | goes with | points | of these in words | time |", "|---|---|---|---|---|"]
+        rows = ["| set | goes with | points | in words | time |", "|---|---|---|---|---|"]
         for line in self.content:
-            name, chapter = (part.strip() for part in line.split(":"))
+            name, chapter = (part.strip() for part in line.split(":", 1))
             found = self.read(name)
             rows.append(
-                f"| {{doc}}`{found.title} <{name}>` | {{doc}}`{chapter}` | {found.total:g} "
-                f"| {found.written:g} | {found.time} |"
+                f"| {{doc}}`{found.title} <{name}>` | {chapter} | {found.total:g} | {found.written:g} | {found.time} |"
             )
         return self.parsed("\n".join(rows))
 
