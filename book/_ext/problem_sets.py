@@ -206,12 +206,12 @@ class SetExercises(FromReleased):
 
 class AllSets(FromReleased):
     def run(self) -> list[nodes.Node]:
-        rows = ["| set | goes with | points | in words | time |", "|---|---|---|---|---|"]
+        rows = ["| set | points | in words | time | goes with |", "|---|---|---|---|---|"]
         for line in self.content:
             name, chapter = (part.strip() for part in line.split(":", 1))
             found = self.read(name)
             rows.append(
-                f"| {{doc}}`{found.title} <{name}>` | {chapter} | {found.total:g} | {found.written:g} | {found.time} |"
+                f"| {{doc}}`{found.title} <{name}>` | {found.total:g} | {found.written:g} | {found.time} | {chapter} |"
             )
         return self.parsed("\n".join(rows))
 
