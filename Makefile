@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: course test test-quick book notebooks release audit serve benchmark lint lock clean
+.PHONY: course test test-quick book release audit serve benchmark lint lock clean
 .DEFAULT_GOAL := course
 
 course: release book
@@ -27,14 +27,15 @@ $(STAMP): requirements.txt pyproject.toml
 book: $(STAMP)
 	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
 
+release: $(STAMP)
+	$(AUTOGRADER) release
+
 # What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
+.PHONY: notebooks
 notebooks: book
 	rm -rf _build/notebooks && mkdir _build/notebooks
 	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
 	grep -E '^(numpy|matplotlib|torch|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
-
-release: $(STAMP)
-	$(AUTOGRADER) release
 
 audit: $(STAMP)
 	$(AUTOGRADER) audit
