@@ -10,7 +10,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 .PHONY: course test test-quick book release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course
 
-course: book release
+course: release book
 	cd examples && $(AUTOGRADER) grade && $(AUTOGRADER) feedback && $(AUTOGRADER) report
 	@$(BIN)/python examples/what_was_made.py
 
@@ -29,6 +29,13 @@ book: $(STAMP)
 
 release: $(STAMP)
 	$(AUTOGRADER) release
+
+# What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
+.PHONY: notebooks
+notebooks: book
+	rm -rf _build/notebooks && mkdir _build/notebooks
+	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
+	grep -E '^(numpy|matplotlib|torch|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
 audit: $(STAMP)
 	$(AUTOGRADER) audit

@@ -24,7 +24,9 @@ FINGERPRINT = ROOT / "_build" / ".book-sources"
 
 def sources() -> list[Path]:
     """Every file the build reads, in a fixed order."""
-    files = [path for path in BOOK.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
+    folders = (BOOK, ROOT / "assignments")  # the pages of the sets are made from what was released
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    files = [path for path in files if "__pycache__" not in path.parts]
     return sorted([ROOT / "_config.yml", ROOT / "_toc.yml", *files])
 
 

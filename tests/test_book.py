@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shutil
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from book_build import BOOK, HTML, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
 from pybtex.database import parse_file
 
+TRAINED_IN_SECONDS = {"self-attention", "hand-designed-heads"}  # chapters whose whole download is run
 CODE_WIDTH = 78  # columns that fit beside the contents at 1280 pixels
 LEFTOVER = re.compile(r"\{(?:glue|cite|ref|doc|numref|eq|term|code-cell)[:\w-]*\}")
 
@@ -244,6 +250,36 @@ def test_the_download_is_a_clean_notebook(name):
             assert not re.search(r"^\([\w-]+\)=", cell.source, re.M), cell.source
 
 
+def run_alone(cells: list, folder: Path) -> None:
+    """Run cells as a notebook in a fresh kernel, in a folder in which nothing else lies but what a test put there."""
+    notebook = nbformat.v4.new_notebook(cells=deepcopy(cells))
+    NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chapters())
+def test_the_download_runs_in_an_empty_folder(name, tmp_path):
+    """The whole of it, or up to the cells that train: those are the very cells that the build ran."""
+    page = chapter(name)
+    nbformat.validate(page.download)
+    trains = {cell.source for cell in page.notebook.cells if "torch" in cell.metadata.get("tags", [])}
+    first = next(i for i, cell in enumerate(page.download.cells) if cell.source in trains)
+    cells = page.download.cells if name in TRAINED_IN_SECONDS else page.download.cells[:first]
+    assert sum(cell.cell_type == "code" for cell in cells) > 8
+    run_alone(cells, tmp_path)
+
+
+def test_the_download_says_which_file_it_needs_and_takes_it_from_beside(tmp_path):
+    cells = [cell for cell in chapter("rnn-attention").download.cells if cell.cell_type == "code"]
+    needs = [cells[0], next(cell for cell in cells if "speech.npz" in cell.source)]
+    with pytest.raises(CellExecutionError, match=r"Save speech\.npz from the chapter's page beside"):
+        run_alone(needs, tmp_path)
+    link = chapter("rnn-attention").article.find("a", href=re.compile(r"speech\.npz$"))
+    assert "download" in link["class"]
+    shutil.copy(HTML / link["href"], tmp_path)
+    run_alone(needs, tmp_path)
+
+
 def test_clean_downloads_turns_markup_into_markdown():
     made = downloads().plain_markdown(
         "\n".join(
@@ -252,6 +288,7 @@ def test_clean_downloads_turns_markup_into_markdown():
                 "# Title",
                 "The weight is {glue:text}`w:.2f`, the row {glue:text}`row`; see {ref}`the rules <rules>`,",
                 "{eq}`the-equation` and {cite:p}`a-page--ada1843,grace1952`.",
+                "A {term}`self-attention` layer has {term}`heads <head>`.",
                 ":::{admonition} Trap: a trap",
                 ":class: warning",
                 "Mind the *gap*.",
@@ -280,6 +317,7 @@ def test_clean_downloads_turns_markup_into_markdown():
     assert made.splitlines()[0] == "# Title"
     assert "The weight is 0.12, the row (0.1, 0.2); see the rules," in made
     assert "(Lovelace, 1843; Hopper, 1952)" in made
+    assert "A self-attention layer has heads." in made
     assert "> **Trap: a trap**\n>\n> Mind the *gap*." in made
     assert "$$\na = b\n$$\n" in made
     assert "**Exercise: Try**\n\nDo it." in made

@@ -20,6 +20,8 @@ from sphinx.application import Sphinx
 LABEL = re.compile(r"^\([\w-]+\)=[ ]*$", re.M)
 EQUATION_LABEL = re.compile(r"^\$\$[ ]*\([\w-]+\)[ ]*$", re.M)
 TARGET_ROLE = re.compile(r"\{(?:ref|numref|doc|download|eq|prf:ref)\}`([^`]*)`")
+TERM = re.compile(r"\{term\}`([^`<]*?)\s*(?:<[^`>]*>)?`")
+FILE = re.compile(r"\{download\}`[^`]*<([^`<>]+)>`")
 CITATION = re.compile(r"\{cite:([tp])\}`([^`]*)`")
 GLUED = re.compile(r"\{glue:text\}`([^`:]+)(?::([^`]*))?`")
 OTHER_ROLE = re.compile(r"\{[a-z][\w:-]*\}(`[^`]*`)")
@@ -37,6 +39,7 @@ def plain_markdown(text: str, glued: dict[str, str], works: dict[str, str]) -> s
     text = CITATION.sub(lambda match: _cited(match[1], match[2].split(","), works), text)
     text = GLUED.sub(lambda match: _formatted(glued[match[1]], match[2]), text)
     text = TARGET_ROLE.sub(lambda match: _target_text(match[1]), text)
+    text = TERM.sub(r"\1", text)
     text = OTHER_ROLE.sub(r"\1", text)
     return re.sub(r"\n{3,}", "\n\n", _without_directives(text.splitlines())).strip("\n")
 
@@ -113,8 +116,13 @@ def _rendered(kind: str, title: str, body: list[str]) -> list[str]:
     return [f"> **{heading}**", ">", *(f"> {line}".rstrip() for line in inner)]
 
 
-def plain_notebook(executed: Path, glue_file: Path, works: dict[str, str]) -> nbformat.NotebookNode:
-    """Read an executed chapter and return the notebook offered for download."""
+def plain_notebook(
+    executed: Path, glue_file: Path, works: dict[str, str], files_at: str | None = None
+) -> nbformat.NotebookNode:
+    """Read an executed chapter and return the notebook offered for download.
+
+    Where the address of a folder with the chapters' files is known, a cell fetches those which the text names.
+    """
     notebook = nbformat.read(executed, as_version=4)
     records = json.loads(glue_file.read_text(encoding="utf-8")) if glue_file.is_file() else {}
     glued = {name: record["data"].get("text/plain", "") for name, record in records.items()}
@@ -124,8 +132,11 @@ def plain_notebook(executed: Path, glue_file: Path, works: dict[str, str]) -> nb
             "language_info": {"name": "python"},
         }
     )
+    cells = []
     for cell in notebook.cells:
+        wanted: list[str] = []
         if cell.cell_type == "markdown":
+            wanted = [Path(path).name for path in FILE.findall(cell.source)]
             cell.source = plain_markdown(cell.source, glued, works)
         elif cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -133,26 +144,66 @@ def plain_notebook(executed: Path, glue_file: Path, works: dict[str, str]) -> nb
             cell.metadata = nbformat.from_dict({})
             if tags & {"hide-input", "remove-input", "hide-cell"}:
                 cell.metadata["jupyter"] = {"source_hidden": True}
-    notebook.cells = [cell for cell in notebook.cells if cell.source.strip()]
+        if cell.source.strip():
+            cells.append(cell)
+        if wanted and files_at:
+            cells.append(nbformat.v4.new_code_cell(fetching(wanted, files_at)))
+    notebook.cells = cells
     for number, cell in enumerate(notebook.cells):
         cell.id = f"cell-{number}"  # the reader draws ids: the same sources should give the same file
     return notebook
 
 
-def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
-    """Write the download of a page that was executed, and tell the theme about it."""
+def fetching(names: list[str], files_at: str) -> str:
+    """Code that fetches the files which are not there yet."""
+    return "\n".join(
+        [
+            "# The files that this page needs, if they do not lie beside the notebook.",
+            "from pathlib import Path",
+            "from urllib.request import urlretrieve",
+            "",
+            f"for name in {names!r}:",
+            "    if not Path(name).is_file():",
+            f'        urlretrieve("{files_at}/" + name, name)',
+        ]
+    )
+
+
+def files_address(options: dict) -> str | None:
+    """Where the branch with the notebooks serves its files, if the book says where its repository is."""
+    repository = re.fullmatch(r"https://github\.com/([\w.-]+/[\w.-]+?)/?", options.get("repository_url") or "")
+    branch = options.get("repository_branch")
+    return f"https://raw.githubusercontent.com/{repository[1]}/{branch}" if repository and branch else None
+
+
+def executed_page(app: Sphinx, pagename: str, doctree) -> Path | None:
+    """The executed notebook of a page that has one."""
     executed = Path(app.outdir).parent / "jupyter_execute" / f"{pagename}.ipynb"
-    if app.builder.format != "html" or doctree is None or not executed.is_file():
+    return executed if app.builder.format == "html" and doctree is not None and executed.is_file() else None
+
+
+def offer_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Tell the theme that the page has a download."""
+    if executed_page(app, pagename, doctree):
+        context["ipynb_source"] = f"{pagename}.ipynb"
+
+
+def write_notebook(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+    """Write the download."""
+    executed = executed_page(app, pagename, doctree)
+    if executed is None:
         return
     works = cited_works(Path(app.srcdir) / "references.bib")
-    notebook = plain_notebook(executed, executed.with_suffix(".glue.json"), works)
+    glue_file = executed.with_suffix(".glue.json")
+    notebook = plain_notebook(executed, glue_file, works, files_address(app.config.html_theme_options))
     target = Path(app.outdir) / "_sources" / f"{pagename}.ipynb"
     target.parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(notebook, target)
-    context["ipynb_source"] = f"{pagename}.ipynb"
 
 
 def setup(app: Sphinx) -> dict:
-    # before the theme (500) turns ipynb_source into a button
+    # before the theme (501) turns ipynb_source into a button
     app.connect("html-page-context", offer_notebook, priority=400)
+    # after it: with launch buttons it puts the executed notebook in the same place
+    app.connect("html-page-context", write_notebook, priority=600)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}
