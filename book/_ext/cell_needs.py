@@ -1,10 +1,11 @@
-"""What a page's code cells need, found without running them: names of earlier cells, and packages."""
+"""What a page's code cells need, found without running them: names of earlier cells, packages, files."""
 
 from __future__ import annotations
 
 import ast
 import symtable
 import sys
+from pathlib import Path
 
 # calls that hand numbers to the prose or ask a question: of no use in the reader's browser
 ONLY_FOR_THE_BOOK = {"put", "quiz"}
@@ -51,15 +52,26 @@ def names(code: str) -> tuple[set[str], set[str]]:
     return reads, binds
 
 
-def missing(cells: list[str], available: set[str]) -> list[set[str]]:
-    """For each cell the packages it needs, itself or through what earlier cells made, that are not available."""
-    lacking: dict[str, set[str]] = {}  # of each name, what was missing where it was made
+def files(code: str, folder: Path) -> set[str]:
+    """Files in ``folder`` that a text in the code names by their path."""
+    texts = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
+    named = {text for text in texts if isinstance(text, str) and "." in text and "\n" not in text and len(text) < 200}
+    return {text for text in named if (folder / text).is_file()}
+
+
+def lacking(cells: list[str], available: set[str], folder: Path) -> list[set[str]]:
+    """For each cell what it needs, itself or through what earlier cells made, that the browser has not.
+
+    Needs are names of packages, or "the file x.npz" for files beside the chapters.
+    """
+    lacked: dict[str, set[str]] = {}  # of each name, what was lacking where it was made
     answers = []
     for code in cells:
         reads, binds = names(code)
         needs = packages(code) - available - set(sys.stdlib_module_names)
-        needs = needs.union(*(lacking.get(name, set()) for name in reads))
-        lacking.update(dict.fromkeys(binds, needs))
+        needs |= {f"the file {Path(file).name}" for file in files(code, folder)}
+        needs = needs.union(*(lacked.get(name, set()) for name in reads))
+        lacked.update(dict.fromkeys(binds, needs))
         answers.append(needs)
     return answers
 

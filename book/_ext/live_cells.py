@@ -23,7 +23,7 @@ from pathlib import Path
 from zlib import crc32
 
 import nbformat
-from cell_needs import missing, only_for_the_book
+from cell_needs import lacking, only_for_the_book, packages
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ConfigError
@@ -73,7 +73,7 @@ def visit_bar(self, node: live_bar) -> None:
 
 def visit_need(self, node: live_need) -> None:
     self.body.append(
-        f"<p class='live-need'>Needs {escape(node['needs'])}, which does not run in a browser: "
+        f"<p class='live-need'>Does not run in the browser, because it needs {escape(node['needs'])}: "
         f"<a href='{escape(node['notebook'])}' download>download this page’s notebook</a>.</p>\n"
     )
 
@@ -112,7 +112,8 @@ class MakeLive(SphinxPostTransform):
         notebook = nbformat.read(executed, as_version=4)
         code = {n: cell for n, cell in enumerate(notebook.cells) if cell.cell_type == "code"}
         available = set(self.config.live_cells_packages)
-        needs = dict(zip(code, missing([cell.source for cell in code.values()], available), strict=True))
+        sources = [cell.source for cell in code.values()]
+        needs = dict(zip(code, lacking(sources, available, Path(self.app.srcdir)), strict=True))
         shown = {
             container["cell_index"]: source
             for container in self.document.findall(nodes.container)
@@ -130,7 +131,9 @@ class MakeLive(SphinxPostTransform):
             elif only_for_the_book(cell.source):
                 continue
             elif below is None or "setup" in cell.metadata.get("tags", []):
-                cells.append({"code": cell.source})
+                # what it imports on a condition, it can do without
+                imports = "; ".join(f"import {name}" for name in sorted(packages(cell.source)))
+                cells.append({"code": cell.source, "imports": imports})
             else:
                 number += 1
                 if number == 1:
@@ -153,8 +156,9 @@ class MakeLive(SphinxPostTransform):
         return "../" * self.env.docname.count("/") + f"_sources/{self.env.docname}.ipynb"
 
     def _need(self, needs: set[str]) -> live_need:
-        called = sorted(CALLED.get(name, name) for name in needs)
-        return live_need(needs=" and ".join(called), notebook=self._notebook())
+        *others, last = sorted(CALLED.get(name, name) for name in needs)
+        called = f"{', '.join(others)} and {last}" if others else last
+        return live_need(needs=called, notebook=self._notebook())
 
     @staticmethod
     def _place(source: nodes.container, new: nodes.Element) -> None:

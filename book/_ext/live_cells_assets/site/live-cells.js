@@ -131,8 +131,9 @@
 
   // A cell that readers do not see, or the page's set-up: it only runs before others.
   class Cell {
-    constructor(code) {
+    constructor(code, imports) {
       this.text = code;
+      this.imports = imports;
       this.ran = null; // the text that ran in this session
       this.name = "cell of the page’s set-up";
     }
@@ -273,7 +274,7 @@
     openEditor() {
       if (this.editor) return;
       const id = `live-keys-${this.number}`;
-      const keys = make("p", {
+      this.keys = make("p", {
         className: "live-keys",
         id,
         textContent: "Shift+Enter runs the cell. Tab indents; press Escape and then Tab to leave the editor.",
@@ -289,7 +290,7 @@
         onChange: (text) => this.change(text),
         onRun: () => this.run(),
       });
-      this.box.append(keys);
+      this.bar.before(this.keys);
       this.show("edit", false);
       this.show("reset", true);
     }
@@ -315,6 +316,7 @@
     reset() {
       this.editor?.close();
       this.box?.remove();
+      this.keys?.remove();
       this.output?.remove();
       this.editor = this.box = this.output = null;
       this.change(this.original);
@@ -406,7 +408,7 @@
       else add(news);
     };
     if (python.interrupt) python.interrupt[0] = 0;
-    const { ok, failures } = await python.ask({ ask: "run", code: text, name: cell.name }, hear);
+    const { ok, failures } = await python.ask({ ask: "run", code: text, imports: cell.imports, name: cell.name }, hear);
     const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
     if (ok) {
       cell.ran = text;
@@ -459,8 +461,8 @@
 
   // ---- the page ---------------------------------------------------------------------------------------
 
-  const cells = page.cells.map(({ code, number }, position) =>
-    number ? new LiveCell(document.querySelector(`.live-bar[data-cell="${position}"]`), number) : new Cell(code),
+  const cells = page.cells.map(({ code, imports, number }, position) =>
+    number ? new LiveCell(document.querySelector(`.live-bar[data-cell="${position}"]`), number) : new Cell(code, imports),
   );
 
   const before = memory.read();

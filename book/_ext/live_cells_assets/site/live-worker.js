@@ -38,8 +38,8 @@ async function loadPackages(code) {
   return failures;
 }
 
-async function run({ code, name }) {
-  const failures = await loadPackages(code);
+async function run({ code, imports, name }) {
+  const failures = await loadPackages(imports ?? code);
   tell("running");
   const report = (kind, text, more) =>
     tell("output", { output: kind, text, more: more?.toJs?.({ dict_converter: Object.fromEntries }) ?? null });
