@@ -225,7 +225,12 @@ def copy_pyodide(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict:
     app.add_config_value("pyodide_url", "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/", "html", (str,))
     app.add_config_value("live_cells_packages", ["numpy", "matplotlib"], "html", (list,))
-    for node, visit in ((live_bar, visit_bar), (live_need, visit_need), (live_hint, visit_hint), (live_data, visit_data)):
+    for node, visit in (
+        (live_bar, visit_bar),
+        (live_need, visit_need),
+        (live_hint, visit_hint),
+        (live_data, visit_data),
+    ):
         app.add_node(node, html=(visit, leave), latex=(skip, None), text=(skip, None), man=(skip, None))
     app.add_post_transform(MakeLive)
     app.connect("config-inited", check_settings)

@@ -24,7 +24,9 @@ def words(figure) -> str:
             parts.append(f"a colour bar {axes.get_ylabel() or axes.get_xlabel()}".rstrip())
             continue
         said = [f"“{axes.get_title()}”"] if axes.get_title() else []
-        said += [f"{name} axis {label}" for name, label in (("x", axes.get_xlabel()), ("y", axes.get_ylabel())) if label]
+        said += [
+            f"{name} axis {label}" for name, label in (("x", axes.get_xlabel()), ("y", axes.get_ylabel())) if label
+        ]
         lines = len(axes.get_lines())
         said += [f"{lines} line{'s' if lines > 1 else ''}"] if lines else []
         said += ["a coloured table"] if axes.images else []
