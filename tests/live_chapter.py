@@ -21,9 +21,9 @@ class Absent:
 
 
 def main() -> None:
-    from live_runner import run_cell
-
     import importlib.util
+
+    from live_runner import run_cell
 
     usual = importlib.util.find_spec
     importlib.util.find_spec = lambda name, package=None: (

@@ -92,6 +92,7 @@ sphinx:
   local_extensions:
     clean_downloads: {extensions}
     live_cells: {extensions}
+    without_thebe: {extensions}
   config:
     language: en
     pyodide_url: {pyodide}
@@ -108,7 +109,8 @@ def build(folder: Path, pyodide: str = CDN, cells: str = CELLS) -> Path:
     (book / "_toc.yml").write_text("format: jb-book\nroot: index\nchapters:\n  - file: cells\n", encoding="utf-8")
     config = CONFIG.format(extensions=ROOT / "book" / "_ext", pyodide=pyodide)
     (book / "_config.yml").write_text(config, encoding="utf-8")
-    command = [sys.executable, "-m", "jupyter_book", "build", str(book), "--path-output", str(folder), "-W", "-q"]
+    program = Path(sys.executable).with_name("jupyter-book")
+    command = [str(program), "build", str(book), "--path-output", str(folder), "-W", "-q"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     return folder / "_build" / "html"

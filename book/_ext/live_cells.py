@@ -57,6 +57,11 @@ class live_data(nodes.General, nodes.Element):
     """What the script has to know about the page's cells."""
 
 
+def version(file: str) -> str:
+    """Changes with the file, so that no browser goes on with an old one."""
+    return f"{crc32((SITE / file).read_bytes()):08x}"
+
+
 def visit_bar(self, node: live_bar) -> None:
     cell = f"<span class='visually-hidden'> cell {node['number']}</span>"
     buttons = "".join(
@@ -144,11 +149,10 @@ class MakeLive(SphinxPostTransform):
             self.document.append(live_data(page=self._page(cells)))
 
     def _page(self, cells: list[dict]) -> dict:
-        versions = {name: f"{file}?v={crc32((SITE / file).read_bytes()):08x}" for name, file in LOADED_LATER.items()}
         return {
             "pyodide": self.config.pyodide_url,
             "notebook": self._notebook(),
-            "files": versions,
+            "files": {name: f"{file}?v={version(file)}" for name, file in LOADED_LATER.items()},
             "cells": cells,
         }
 
@@ -224,6 +228,9 @@ def copy_pyodide(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> dict:
     app.add_config_value("pyodide_url", "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/", "html", (str,))
+    # not to be set by hand: Sphinx writes the pages anew, and copies the files again, when one of them has changed
+    versions = [version(file) for file in (STYLE, SCRIPT, *LOADED_LATER.values())]
+    app.add_config_value("live_cells_versions", versions, "html", (list,))
     app.add_config_value("live_cells_packages", ["numpy", "matplotlib"], "html", (list,))
     for node, visit in (
         (live_bar, visit_bar),

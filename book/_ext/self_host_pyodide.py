@@ -42,7 +42,7 @@ def reader(distribution: Path) -> Callable[[str], bytes]:
         members = {path.name: path for path in distribution.iterdir()}
         content = Path.read_bytes
     else:
-        archive = tarfile.open(distribution)  # stays open for the life of this short program
+        archive = tarfile.open(distribution)  # noqa: SIM115 - stays open for the life of this short program
         members = {PurePosixPath(member.name).name: member for member in archive if member.isfile()}
 
         def content(member: tarfile.TarInfo) -> bytes:

@@ -187,7 +187,7 @@
     }
 
     forget() {
-      if (this.ran !== null && !this.busy) this.say("", false);
+      if (this.ran !== null && !this.busy) this.say(this.output ? "to be run again" : "", false);
       super.forget();
     }
 
@@ -203,6 +203,7 @@
 
     startBusy() {
       this.busy = true;
+      this.say("Starting …", false);
       this.buttons.run.setAttribute("aria-disabled", "true");
       this.show("stop", true);
     }
@@ -229,7 +230,7 @@
     }
 
     title(text) {
-      this.whose.textContent = this.edited ? `${text} of the edited code` : text;
+      this.whose.textContent = this.edited ? `${text} of the edited code:` : `${text}:`;
     }
 
     add({ output: kind, text, more }) {
@@ -363,22 +364,27 @@
   function stopAll() {
     const [running, ...others] = waiting;
     waiting = [running];
+    running.say("Stopping …");
+    python.stop();
     for (const cell of others) {
       cell.endBusy();
       cell.say("Not run.");
     }
-    running.say("Stopping …");
-    python.stop();
   }
 
   async function runWithEarlier(cell) {
     try {
       await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`));
       memory.change((kept) => (kept.ran = true));
-      const earlier = cells.slice(0, cells.indexOf(cell)).filter((other) => other.ran !== other.text);
-      for (const [done, other] of earlier.entries()) {
-        cell.say(`Running what comes before: ${done + 1} of ${earlier.length} …`, done === 0);
+      const before = cells.slice(0, cells.indexOf(cell));
+      const stale = (other) => other.ran !== other.text;
+      let done = 0;
+      for (const other of before) {
+        if (!stale(other)) continue;
+        const all = done + before.filter(stale).length; // running one may show that others have to run again
+        cell.say(`Running what comes before: ${done + 1} of ${all} …`, done === 0);
         if (!(await runOne(other, cell))) return;
+        done += 1;
       }
       await runOne(cell, cell);
     } catch (error) {
@@ -392,7 +398,10 @@
   // Run `cell`, because the reader pressed Run on `pressed`. Returns whether it went through.
   async function runOne(cell, pressed) {
     const { text } = cell;
-    const shows = cell === pressed || cell.edited; // published output need not be shown a second time
+    const position = cells.indexOf(cell);
+    // what runs quietly before the pressed cell prints what is published, unless something was changed
+    const changed = cells.slice(0, position + 1).some((other) => other.edited);
+    const shows = cell === pressed || (cell.number && (changed || cell.output));
     const place = cell.number ? cell : pressed;
     const outputs = []; // kept for the case that a cell that was to run quietly fails
     let packageMissing = null;
@@ -411,6 +420,8 @@
     const { ok, failures } = await python.ask({ ask: "run", code: text, imports: cell.imports, name: cell.name }, hear);
     const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
     if (ok) {
+      // after a change here, what comes after it has to run again
+      if (cell.ran !== null && cell.ran !== text) for (const later of cells.slice(position + 1)) later.forget();
       cell.ran = text;
       if (shows) finish(cell, seconds, cell === pressed);
       else if (cell.number) cell.say("has run", false);
@@ -442,7 +453,6 @@
 
   function finish(cell, seconds, aloud) {
     if (cell.output.children.length === 1) cell.addNote("The cell ran and printed nothing.");
-    cell.title(`Your run, ${seconds}:`);
     cell.say(`Finished in ${seconds}`, aloud);
   }
 
