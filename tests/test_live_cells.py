@@ -22,7 +22,6 @@ from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, serv
 from pyodide_core import pyodide_core
 
 api = pytest.importorskip("playwright.sync_api")
-axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
 
 EXTENSIONS = BOOK / "_ext"
 SITE = EXTENSIONS / "live_cells_assets" / "site"
@@ -487,6 +486,7 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
 
 def violations(page) -> list[str]:
     """What axe-core finds in the article, which is where cells are; the theme has tests of its own."""
+    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
     found = axe_api.Axe().run(page, context="article").response["violations"]
     return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
 

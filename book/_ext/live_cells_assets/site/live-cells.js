@@ -433,9 +433,8 @@
     }
     place.title(cell.number ? "Your run" : "The page’s set-up, which runs first");
     if (packageMissing) {
-      const failed = failures.some((failure) => failure.includes(packageMissing));
       place.addNote(
-        failed
+        failures.length
           ? `The package ${packageMissing} could not be loaded from ${host}. Press Run again when it can be reached, or `
           : `The package ${packageMissing} is not to be had in the browser. Leave it out, or to run the code on your computer, `,
         notebookLink(),
