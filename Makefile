@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: course test test-quick book release audit serve benchmark benchmark-site lint lock clean
+.PHONY: course test test-quick book pyodide editor release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course
 
 course: release book
@@ -26,6 +26,17 @@ $(STAMP): requirements.txt pyproject.toml
 
 book: $(STAMP)
 	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
+
+# Python for the live cells on a site of one's own: DIST is Pyodide's full distribution, an archive or a folder.
+pyodide: $(STAMP)
+	@test -n "$(DIST)" || { echo "Say where Pyodide is: make pyodide DIST=pyodide-0.27.7.tar.bz2"; exit 1; }
+	@$(BIN)/python book/_ext/self_host_pyodide.py "$(DIST)"
+
+# The live cells' editor, bundled anew from npm with the versions of its package-lock.json (needs node).
+editor:
+	set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
+	cp book/_ext/live_cells_assets/editor/* "$$work"; cd "$$work"; \
+	npm ci --no-audit --no-fund --ignore-scripts; node build.mjs "$(CURDIR)/book/_ext/live_cells_assets/site"
 
 release: $(STAMP)
 	$(AUTOGRADER) release

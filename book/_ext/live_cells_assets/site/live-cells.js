@@ -1,0 +1,486 @@
+// Live cells: the page's code runs, and may be changed, in the reader's browser.
+// Python (live-worker.js) and the editor (live-editor.js) are loaded when they are first asked for.
+(() => {
+  "use strict";
+
+  const here = document.currentScript.src;
+  const page = JSON.parse(document.getElementById("live-cells-data").textContent);
+  const address = (file) => new URL(file, here).href;
+  const pyodide = new URL(page.pyodide, new URL("../", here)).href;
+  const PATIENCE = 3000; // milliseconds for Python to stop by itself, where it can
+
+  const make = (tag, properties = {}, ...children) => {
+    const element = Object.assign(document.createElement(tag), properties);
+    element.append(...children);
+    return element;
+  };
+
+  const notebookLink = () => make("a", { href: page.notebook, download: "", textContent: "download this page’s notebook" });
+
+  // ---- what can go wrong, in words --------------------------------------------------------------------
+
+  class Trouble extends Error {}
+
+  const host = new URL(pyodide).host || "this site";
+  const TROUBLE = {
+    file:
+      "This page was opened as a file, and a browser starts no Python from a file. Open the book from a web " +
+      "server (`make serve` starts one), or run the cells on your computer:",
+    noWebAssembly:
+      "This browser has no WebAssembly, or it is switched off, and Python needs it to run here. Use another " +
+      "browser, or run the cells on your computer:",
+    unreachable:
+      `Python could not be loaded from ${host}: there is no network, or the address is blocked here. Press Run ` +
+      "again when it can be reached, or run the cells on your computer:",
+    memory:
+      "The browser has no memory left for Python. Close other tabs and press Run again, make the arrays smaller, " +
+      "or run the cells on your computer:",
+    broken: "Python broke down in the browser. Press Run to start it again, or run the cells on your computer:",
+  };
+
+  function troubleOf(during, text) {
+    if (/out of memory|could not allocate|memory access out of bounds|array buffer allocation/i.test(text)) return "memory";
+    if (/WebAssembly is not defined|wasm code generation disallowed|unsafe-eval/i.test(text)) return "noWebAssembly";
+    return during === "boot" ? "unreachable" : "broken";
+  }
+
+  // ---- the Python of this page ------------------------------------------------------------------------
+
+  const python = {
+    worker: null,
+    interrupt: null,
+    waiting: null, // what the worker was asked last: { resolve, reject, hear }
+
+    ask(message, hear) {
+      return new Promise((resolve, reject) => {
+        this.waiting = { resolve, reject, hear };
+        this.worker.postMessage(message);
+      });
+    },
+
+    async start(hear) {
+      if (this.worker) return;
+      if (location.protocol === "file:") throw new Trouble("file");
+      if (typeof WebAssembly !== "object") throw new Trouble("noWebAssembly");
+      this.worker = new Worker(address(page.files.worker));
+      this.worker.onmessage = ({ data }) => this.heard(data);
+      this.worker.onerror = (event) => this.heard({ kind: "fatal", during: "boot", text: event.message ?? "" });
+      // Where the site's server allows shared memory, Stop interrupts and keeps what cells have made.
+      this.interrupt = globalThis.crossOriginIsolated ? new Uint8Array(new SharedArrayBuffer(1)) : null;
+      const files = { live_runner: address(page.files.runner), live_figures: address(page.files.figures) };
+      await this.ask({ ask: "boot", url: pyodide, files, interrupt: this.interrupt }, hear);
+    },
+
+    heard(data) {
+      const { resolve, reject, hear } = this.waiting;
+      if (data.kind === "ready" || data.kind === "done") resolve(data);
+      else if (data.kind === "fatal") {
+        console.warn(`Live cells: ${data.text}`);
+        this.end();
+        reject(new Trouble(troubleOf(data.during, data.text)));
+      } else hear(data);
+    },
+
+    // Python gives way by itself where it can; otherwise, or when it does not, it is ended.
+    stop() {
+      const end = () => {
+        const { reject } = this.waiting;
+        this.end();
+        reject(new Trouble("stopped"));
+      };
+      const asked = this.waiting;
+      if (!this.interrupt) return end();
+      this.interrupt[0] = 2; // SIGINT
+      setTimeout(() => this.waiting === asked && this.worker && cells.some((cell) => cell.busy) && end(), PATIENCE);
+    },
+
+    end() {
+      this.worker?.terminate();
+      this.worker = null;
+      for (const cell of cells) cell.forget();
+    },
+  };
+
+  // ---- what outlives a reload -------------------------------------------------------------------------
+
+  // Edits survive a reload of the page, Python's variables cannot. A browser may refuse to store anything:
+  // then edits are lost as well, and the reader is not bothered with it.
+  const memory = {
+    key: `live-cells:${location.pathname}`,
+    read() {
+      try {
+        return JSON.parse(sessionStorage.getItem(this.key)) ?? { ran: false, edits: {} };
+      } catch {
+        return { ran: false, edits: {} };
+      }
+    },
+    change(how) {
+      const kept = this.read();
+      how(kept);
+      try {
+        sessionStorage.setItem(this.key, JSON.stringify(kept));
+      } catch {
+        return;
+      }
+    },
+  };
+
+  // ---- cells ------------------------------------------------------------------------------------------
+
+  const status = document.body.appendChild(make("div", { className: "visually-hidden", role: "status" }));
+
+  // A cell that readers do not see, or the page's set-up: it only runs before others.
+  class Cell {
+    constructor(code, imports) {
+      this.text = code;
+      this.imports = imports;
+      this.ran = null; // the text that ran in this session
+      this.name = "cell of the page’s set-up";
+    }
+    forget() {
+      this.ran = null;
+    }
+  }
+
+  class LiveCell extends Cell {
+    constructor(bar, number) {
+      const element = bar.closest("div.cell");
+      const source = element.querySelector(".cell_input");
+      const pre = source.querySelector("pre");
+      super(pre.textContent.replace(/\n$/, ""));
+      Object.assign(this, { bar, number, element, source, pre, name: `cell ${number}` });
+      this.original = this.text;
+      this.published = [...element.querySelectorAll(".cell_output")].map((output) =>
+        output.parentElement.matches("details.below-input") ? output.parentElement : output,
+      );
+      this.pictures = this.published.flatMap((output) => [...output.querySelectorAll("img")].map((image) => image.alt));
+      this.colours = pre.innerHTML;
+      this.state = bar.querySelector(".live-state");
+      this.buttons = Object.fromEntries([...bar.querySelectorAll("button")].map((button) => [button.dataset.do, button]));
+      this.busy = false;
+      bar.addEventListener("click", ({ target }) => {
+        const button = target.closest("button");
+        if (button) this[button.dataset.do]();
+      });
+      for (const part of [bar, source]) {
+        part.addEventListener("keydown", (event) => {
+          if (event.key !== "Enter" || !(event.shiftKey || event.ctrlKey || event.metaKey)) return;
+          event.preventDefault();
+          this.run();
+        });
+      }
+    }
+
+    get edited() {
+      return this.text !== this.original;
+    }
+
+    say(text, aloud = true) {
+      this.state.textContent = text;
+      if (aloud) status.textContent = `Cell ${this.number}: ${text}`;
+    }
+
+    show(name, visible) {
+      const button = this.buttons[name];
+      if (!visible && document.activeElement === button) this.buttons.run.focus();
+      button.hidden = !visible;
+    }
+
+    forget() {
+      if (this.ran !== null && !this.busy) this.say(this.output ? "to be run again" : "", false);
+      super.forget();
+    }
+
+    // -- run and stop
+
+    run() {
+      if (!this.busy) queue(this);
+    }
+
+    stop() {
+      stopAll();
+    }
+
+    startBusy() {
+      this.busy = true;
+      this.say("Starting …", false);
+      this.buttons.run.setAttribute("aria-disabled", "true");
+      this.show("stop", true);
+    }
+
+    endBusy() {
+      this.busy = false;
+      this.buttons.run.removeAttribute("aria-disabled");
+      this.show("stop", false);
+      this.show("reset", true);
+    }
+
+    // -- output
+
+    clear() {
+      this.output?.remove();
+      for (const output of this.published) output.hidden = true;
+      this.whose = make("p", { className: "live-whose" });
+      this.output = make("div", { className: "live-output" }, this.whose);
+      this.output.setAttribute("role", "group");
+      this.output.setAttribute("aria-label", `Output of your run of cell ${this.number}`);
+      this.bar.after(this.output);
+      this.drawn = 0;
+      this.title("Your run");
+    }
+
+    title(text) {
+      this.whose.textContent = this.edited ? `${text} of the edited code:` : `${text}:`;
+    }
+
+    add({ output: kind, text, more }) {
+      if (kind === "figure") return this.addFigure(text, more);
+      if (kind === "note") return this.addNote(text);
+      const last = this.output.lastElementChild;
+      const className = `live-${kind}`;
+      const block = last.className === className ? last : this.output.appendChild(make("pre", { className }));
+      block.append(text);
+      // a box that scrolls must be reachable by keyboard
+      if (block.scrollWidth > block.clientWidth || block.scrollHeight > block.clientHeight) block.tabIndex = 0;
+      if (kind === "error") this.last = more.last;
+    }
+
+    addFigure(png, { words, width }) {
+      const alt = (!this.edited && this.pictures[this.drawn]) || `Figure ${this.drawn + 1} of your run; ${words}`;
+      this.drawn += 1;
+      this.output.append(make("img", { src: `data:image/png;base64,${png}`, alt, width: Math.round(width) }));
+    }
+
+    addNote(...content) {
+      this.output.append(make("p", {}, ...content));
+    }
+
+    // -- edit and reset
+
+    async edit() {
+      const fold = this.source.closest("details");
+      if (fold) fold.open = true;
+      if (!this.editor) {
+        try {
+          await loadEditor();
+        } catch {
+          this.say("The editor could not be loaded: there is no network. Press Edit again when there is.");
+          return;
+        }
+        this.openEditor();
+      }
+      this.editor.focus();
+    }
+
+    openEditor() {
+      if (this.editor) return;
+      const id = `live-keys-${this.number}`;
+      this.keys = make("p", {
+        className: "live-keys",
+        id,
+        textContent: "Shift+Enter runs the cell. Tab indents; press Escape and then Tab to leave the editor.",
+      });
+      this.box = make("div", { className: "live-editor" });
+      this.source.append(this.box);
+      this.pre.closest(".highlight").hidden = true;
+      this.editor = globalThis.liveCellsEditor.open({
+        parent: this.box,
+        text: this.text,
+        label: `Code of cell ${this.number}`,
+        describedBy: id,
+        onChange: (text) => this.change(text),
+        onRun: () => this.run(),
+      });
+      this.bar.before(this.keys);
+      this.show("edit", false);
+      this.show("reset", true);
+    }
+
+    change(text) {
+      this.text = text;
+      memory.change(({ edits }) => {
+        if (this.edited) edits[this.number] = { original: this.original, text };
+        else delete edits[this.number];
+      });
+    }
+
+    // What was edited before the page was loaded again: shown without the editor, which is not loaded yet.
+    recall({ original, text }) {
+      if (original !== this.original) return false; // the book has changed since
+      this.text = text;
+      this.pre.textContent = text;
+      this.say("edited", false);
+      this.show("reset", true);
+      return true;
+    }
+
+    reset() {
+      this.editor?.close();
+      this.box?.remove();
+      this.keys?.remove();
+      this.output?.remove();
+      this.editor = this.box = this.output = null;
+      this.change(this.original);
+      this.pre.innerHTML = this.colours;
+      this.pre.closest(".highlight").hidden = false;
+      for (const output of this.published) output.hidden = false;
+      this.show("edit", true);
+      this.show("reset", false);
+      this.say("The published code and output are back.");
+    }
+  }
+
+  let loading = null;
+  function loadEditor() {
+    loading ??= new Promise((resolve, reject) => {
+      const script = make("script", { src: address(page.files.editor), onload: resolve, onerror: reject });
+      document.head.append(script);
+    }).catch((error) => {
+      loading = null; // the next press tries again
+      throw error;
+    });
+    return loading;
+  }
+
+  // ---- running: one cell after the other --------------------------------------------------------------
+
+  let waiting = [];
+
+  function queue(cell) {
+    cell.startBusy();
+    waiting.push(cell);
+    if (waiting.length > 1) cell.say("Waits for the cell that runs now.");
+    else work();
+  }
+
+  async function work() {
+    while (waiting.length) {
+      const cell = waiting[0];
+      await runWithEarlier(cell);
+      if (waiting[0] === cell) waiting.shift();
+    }
+  }
+
+  function stopAll() {
+    const [running, ...others] = waiting;
+    waiting = [running];
+    running.say("Stopping …");
+    python.stop();
+    for (const cell of others) {
+      cell.endBusy();
+      cell.say("Not run.");
+    }
+  }
+
+  async function runWithEarlier(cell) {
+    try {
+      await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`));
+      memory.change((kept) => (kept.ran = true));
+      const before = cells.slice(0, cells.indexOf(cell));
+      const stale = (other) => other.ran !== other.text;
+      let done = 0;
+      for (const other of before) {
+        if (!stale(other)) continue;
+        const all = done + before.filter(stale).length; // running one may show that others have to run again
+        cell.say(`Running what comes before: ${done + 1} of ${all} …`, done === 0);
+        if (!(await runOne(other, cell))) return;
+        done += 1;
+      }
+      await runOne(cell, cell);
+    } catch (error) {
+      if (!(error instanceof Trouble)) throw error;
+      tellTrouble(cell, error.message);
+    } finally {
+      cell.endBusy();
+    }
+  }
+
+  // Run `cell`, because the reader pressed Run on `pressed`. Returns whether it went through.
+  async function runOne(cell, pressed) {
+    const { text } = cell;
+    const position = cells.indexOf(cell);
+    // what runs quietly before the pressed cell prints what is published, unless something was changed
+    const changed = cells.slice(0, position + 1).some((other) => other.edited);
+    const shows = cell === pressed || (cell.number && (changed || cell.output));
+    const place = cell.number ? cell : pressed;
+    const outputs = []; // kept for the case that a cell that was to run quietly fails
+    let packageMissing = null;
+    let started = performance.now();
+    const add = (output) => (shows ? place.add(output) : outputs.push(output));
+    if (shows) place.clear();
+    const hear = (news) => {
+      if (news.kind === "progress") pressed.say(`${news.text} … You can read on meanwhile.`);
+      else if (news.kind === "running") {
+        started = performance.now();
+        if (shows) pressed.say("Running …");
+      } else if (news.output === "package") packageMissing = news.text;
+      else add(news);
+    };
+    if (python.interrupt) python.interrupt[0] = 0;
+    const { ok, failures } = await python.ask({ ask: "run", code: text, imports: cell.imports, name: cell.name }, hear);
+    const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
+    if (ok) {
+      // after a change here, what comes after it has to run again
+      if (cell.ran !== null && cell.ran !== text) for (const later of cells.slice(position + 1)) later.forget();
+      cell.ran = text;
+      if (shows) finish(cell, seconds, cell === pressed);
+      else if (cell.number) cell.say("has run", false);
+      return true;
+    }
+    if (!shows) {
+      place.clear();
+      for (const output of outputs) place.add(output);
+    }
+    place.title(cell.number ? "Your run" : "The page’s set-up, which runs first");
+    if (packageMissing) {
+      place.addNote(
+        failures.length
+          ? `The package ${packageMissing} could not be loaded from ${host}. Press Run again when it can be reached, or `
+          : `The package ${packageMissing} is not to be had in the browser. Leave it out, or to run the code on your computer, `,
+        notebookLink(),
+        ".",
+      );
+    }
+    const why = place.last ? `with an error: ${place.last}` : "before its end";
+    place.last = null;
+    if (place !== pressed) place.say("stopped with an error", false);
+    pressed.say(
+      cell === pressed ? `Stopped ${why}` : `Cell ${cell.number ?? "0, the set-up,"} runs before this one and stopped ${why}`,
+    );
+    return false;
+  }
+
+  function finish(cell, seconds, aloud) {
+    if (cell.output.children.length === 1) cell.addNote("The cell ran and printed nothing.");
+    cell.say(`Finished in ${seconds}`, aloud);
+  }
+
+  function tellTrouble(cell, kind) {
+    if (kind === "stopped") {
+      cell.say("Stopped. Python’s variables are lost; earlier cells run again with the next Run.");
+      return;
+    }
+    cell.clear();
+    for (const output of cell.published) output.hidden = false;
+    cell.whose.remove();
+    cell.addNote(TROUBLE[kind], " ", notebookLink(), ".");
+    cell.say("Not run.", false);
+    status.textContent = `Cell ${cell.number}: ${TROUBLE[kind]}`;
+  }
+
+  // ---- the page ---------------------------------------------------------------------------------------
+
+  const cells = page.cells.map(({ code, imports, number }, position) =>
+    number ? new LiveCell(document.querySelector(`.live-bar[data-cell="${position}"]`), number) : new Cell(code, imports),
+  );
+
+  const before = memory.read();
+  const recalled = cells.filter((cell) => before.edits[cell.number] && cell.recall(before.edits[cell.number]));
+  if (before.ran || recalled.length) {
+    const text =
+      "The page was loaded again: Python’s variables are lost, and earlier cells run again with the next Run." +
+      (recalled.length ? ` Your edits are kept (cell ${recalled.map((cell) => cell.number).join(", ")}).` : "");
+    document.querySelector(".live-hint").after(make("p", { className: "live-lost", textContent: text }));
+    memory.change((kept) => (kept.ran = false));
+  }
+})();
