@@ -261,7 +261,7 @@ def test_a_missing_page_is_answered_at_any_depth(site, page):
     expect(page.locator("article h1")).to_have_text("Page not found")
     expect(page.locator(".logo__image:visible")).to_have_js_property("complete", True)
     assert page.locator(".logo__image:visible").evaluate("image => image.naturalWidth") > 0
-    page.locator(".bd-sidenav a", has_text="Self-attention").click()
+    page.locator(".bd-sidenav a", has_text="2. Self-attention").click()
     page.wait_for_url(f"{site}self-attention.html")
 
 
@@ -340,7 +340,7 @@ def test_a_missing_page_below_a_path_finds_its_styles(hosted, page):
     with serving(hosted, "/course/attention/") as address:
         page.goto(f"{address}deep/er/nothing.html")
         assert failed == [f"{address}deep/er/nothing.html"]
-        page.locator(".bd-sidenav a", has_text="Self-attention").click()
+        page.locator(".bd-sidenav a", has_text="2. Self-attention").click()
         page.wait_for_url(f"{address}self-attention.html")
 
 
