@@ -558,7 +558,7 @@ for root in ('/home', '/tmp', '/opt', '/etc', '/dev/shm', '/proc'):
             if needle in text: hits.append(f)
 print('hits:', [h for h in hits if 'gc.get_objects' not in h])
 print('names:', [n for n in list(globals()) if 'reference' in n or 'expected' in n or 'hidden' in n.lower()])"""
-    result = grade(STUBS, last=code)
+    result = grade(STUBS, last=code, limits={"cell_seconds": 30})  # it looks into every file it can find
     assert "hits: []" in printed(result) and "names: []" in printed(result)
     assert SECRET not in printed(result) and scores(result) == NOTHING
 
