@@ -86,7 +86,7 @@ def visit_need(self, node: live_need) -> None:
 def visit_hint(self, node: live_hint) -> None:
     self.body.append(
         "<p class='live-hint'>The cells of this page run here, in your browser: press Run, or Edit first. "
-        "The first Run loads Python, which takes a little while; you can read on meanwhile.</p>\n"
+        "The first Run loads Python (some 20 MB), which takes a little while; you can read on meanwhile.</p>\n"
         "<noscript><style>.live-bar, .live-hint { display: none }</style></noscript>\n"
     )
 
