@@ -20,6 +20,7 @@ import sys
 import time
 import traceback
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -45,7 +46,7 @@ from autograder.rebuild import Rebuilt, RebuiltCell, to_content
 from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result
 from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused
 from autograder.source import BadSource, Source, TestCell
-from autograder.warm import data_size
+from autograder.warm import LIBRARIES, data_size
 
 MOST_KEPT_OUTCOMES = 2000
 MOST_KNOWN_OUTCOMES = 500
@@ -628,6 +629,7 @@ def _png(content: str) -> str:
 
 _sandboxes: dict[tuple[str, bool], Sandbox] = {}
 _sources: dict[str, Judged] = {}
+_torch_wanted: Counter[str] = Counter()  # by set: submissions that speak of torch where the set does not
 
 
 @atexit.register
@@ -640,11 +642,16 @@ def _close_sandboxes() -> None:
 def sandbox_for(job: Job) -> Sandbox:
     """The sandbox kept for jobs like this one.
 
-    One with torch in it is apart: each start and end of a process takes twice as long there.
+    One with torch in it is apart: each start and end of a process takes twice as long there. Where the set itself has
+    no torch, it is worth its start from the second submission on; the first one imports torch for itself.
     """
-    key = job.sandbox, "torch" in libraries_of(job)
+    wants_torch = "torch" in libraries_of(job)
+    if wants_torch and not MENTIONS["torch"].search(job.source):
+        _torch_wanted[job.assignment_version] += 1
+        wants_torch = _torch_wanted[job.assignment_version] > 1
+    key = job.sandbox, wants_torch
     if key not in _sandboxes:
-        _sandboxes[key] = Sandbox(job.sandbox)
+        _sandboxes[key] = Sandbox(job.sandbox, LIBRARIES if wants_torch else LIBRARIES.keys() - {"torch"})
     return _sandboxes[key]
 
 

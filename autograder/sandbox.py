@@ -15,7 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -159,10 +159,14 @@ class Student:
 
 
 class Sandbox:
-    """One warm process and the students' processes forked from it. Not for use by several threads."""
+    """One warm process and the students' processes forked from it. Not for use by several threads.
 
-    def __init__(self, mode: str = BUBBLEWRAP) -> None:
+    Of the large libraries it imports only `libraries`, and these only for submissions that want them.
+    """
+
+    def __init__(self, mode: str = BUBBLEWRAP, libraries: Collection[str] = LIBRARIES.keys()) -> None:
         self.mode = mode
+        self.libraries = libraries
         self.count = 0
         self.process: subprocess.Popen | None = None
         self.control: socket.socket | None = None
@@ -237,9 +241,8 @@ class Sandbox:
         folder = None
         if self.mode == NONE:
             folder = settings["folder"] = tempfile.mkdtemp(prefix="student-")
-        message = json.dumps(
-            {"op": "start", "id": self.count, "limits": settings, "libraries": list(libraries)}
-        ).encode()
+        wanted = [name for name in libraries if name in self.libraries]
+        message = json.dumps({"op": "start", "id": self.count, "limits": settings, "libraries": wanted}).encode()
         socket.send_fds(self.control, [message], [theirs.fileno()])
         theirs.close()
         channel = Channel(ours, MAX_ANSWER_HEADER, MAX_ANSWER_BLOBS)
