@@ -1,10 +1,4 @@
-"""`python -m autograder`. Worker processes import this module too, so it does nothing but start the command line."""
-
-import sys
-
-# jsonschema, which nbformat imports, compiles a grammar for international web addresses when it is imported. That
-# takes longer than all other imports together, and notebooks hold no such addresses.
-sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+"""`python -m autograder`."""
 
 if __name__ == "__main__":
     import gc

@@ -244,11 +244,15 @@ def _tensor_type(name: Any) -> Any:
     return getattr(torch, name)
 
 
-class _Keys:
-    """Counts the keys of a message's dicts and sets."""
+class Reading:
+    """How one message is read: the keys that its dicts and sets may still have, and what tensors become.
 
-    def __init__(self) -> None:
+    With `arrays`, tensors become arrays of the same numbers: a set without torch need not import it for one answer.
+    """
+
+    def __init__(self, arrays: bool = False) -> None:
         self.left = MAX_KEYS
+        self.arrays = arrays
 
     def take(self, body: Any) -> Any:
         self.left -= len(body)
@@ -258,7 +262,11 @@ class _Keys:
 
 
 def unpack(
-    node: Any, blobs: list[bytes], other: Callable[[dict[str, Any]], Any], depth: int = 0, keys: _Keys | None = None
+    node: Any,
+    blobs: list[bytes],
+    other: Callable[[dict[str, Any]], Any],
+    depth: int = 0,
+    reading: Reading | None = None,
 ) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
     if depth > MAX_DEPTH + 1:
@@ -268,16 +276,16 @@ def unpack(
     if not isinstance(node, dict) or not node:
         raise ProtocolError("a value has no type")
     try:
-        return _unpack_tagged(node, blobs, other, depth, keys or _Keys())
+        return _unpack_tagged(node, blobs, other, depth, reading or Reading())
     except ProtocolError:
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
         raise ProtocolError(f"a value cannot be read: {type(error).__name__}") from None
 
 
-def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, depth: int, keys: _Keys) -> Any:
+def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, depth: int, reading: Reading) -> Any:
     def inner(item: Any) -> Any:
-        return unpack(item, blobs, other, depth + 1, keys)
+        return unpack(item, blobs, other, depth + 1, reading)
 
     def blob(index: Any) -> bytes:
         if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
@@ -294,6 +302,8 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
             raise ProtocolError("a scalar has a shape")
         return array[()]
     if tag == "tensor":
+        if reading.arrays:
+            return read_npy(blob(body))
         import torch
 
         return torch.from_numpy(read_npy(blob(body))).to(_tensor_type(node.get("dtype")))
@@ -304,13 +314,13 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     if tag == "bytes":
         return base64.b64decode(body, validate=True)
     if tag == "dict":
-        return {inner(k): inner(v) for k, v in keys.take(body)}
+        return {inner(k): inner(v) for k, v in reading.take(body)}
     if tag == "list":
         return [inner(v) for v in body]
     if tag == "tuple":
         return tuple(inner(v) for v in body)
     if tag == "set":
-        return {inner(v) for v in keys.take(body)}
+        return {inner(v) for v in reading.take(body)}
     if tag == "range":
         value = range(*(int(v) for v in body))
         if not all(abs(int(v)) < 2**62 for v in body) or len(value) > MAX_RANGE:

@@ -10,13 +10,14 @@ import hashlib
 import json
 import re
 import secrets
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Protocol
 
-from autograder.channel import Closed, ProtocolError, pack, unpack
+from autograder.channel import Closed, ProtocolError, Reading, pack, unpack
 from autograder.foresight import Answers, Asked, Foresight
 from autograder.results import CRASHED, ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox import Student
@@ -342,7 +343,7 @@ class Client:
             return Handle(self, number, path, str(item.get("type", "object"))[:200], mro, root)
 
         try:
-            return unpack(node, blobs, other)
+            return unpack(node, blobs, other, reading=Reading(arrays="torch" not in sys.modules))
         except ProtocolError as error:
             raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
 

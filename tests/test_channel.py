@@ -27,6 +27,7 @@ from autograder.channel import (
     Channel,
     Closed,
     ProtocolError,
+    Reading,
     frame,
     pack,
     parse,
@@ -123,6 +124,14 @@ def test_tensors(name: str, shape: tuple[int, ...]) -> None:
     back = crossed(tensor)
     assert type(back) is torch.Tensor and back.dtype == tensor.dtype and back.shape == tensor.shape
     assert torch.equal(back, tensor)
+
+
+def test_a_tensor_is_an_array_where_the_set_has_no_torch() -> None:
+    blobs: list[bytes] = []
+    node = pack((torch.eye(2, dtype=torch.bfloat16), [torch.tensor(3)]), blobs, dict)
+    table, (number,) = unpack(node, blobs, dict, reading=Reading(arrays=True))
+    assert type(table) is np.ndarray and table.dtype == np.float32 and (table == np.eye(2)).all()
+    assert type(number) is np.ndarray and number.dtype == np.int64 and number == 3
 
 
 def test_special_tensors() -> None:
