@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-
 import nbformat
 import pytest
-from book_build import HTML, built, chapters, pages
-from browsers import launched
-from playwright.sync_api import sync_playwright
+from book_build import HTML, chapters, pages
 
 SETS = [name for name in pages() if name.startswith("ps")]
-
-
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *arguments: object) -> None:
-        """Keep the terminal for the tests."""
-
-
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=built()))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        yield browser
-        browser.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [375, 1280])
 def test_a_chapter_comes_as_a_notebook_of_its_name(width, site, browser, tmp_path):
     context = browser.new_context(viewport={"width": width, "height": 800})
-    context.route("**/mathjax@*/**", lambda route: route.abort())
     for name in chapters():
         page = context.new_page()
-        page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
+        page.goto(f"{site}{name}.html", wait_until="domcontentloaded")
         page.locator(".dropdown-download-buttons > button").click()
         entry = page.locator(".btn-download-notebook-button")
         assert entry.inner_text().strip() == ".ipynb"
@@ -62,7 +33,7 @@ def test_a_set_comes_as_a_notebook_of_its_name(site, browser):
     context = browser.new_context(viewport={"width": 375, "height": 800})
     for name in SETS:
         page = context.new_page()
-        page.goto(f"{site}/{name}.html", wait_until="domcontentloaded")
+        page.goto(f"{site}{name}.html", wait_until="domcontentloaded")
         with page.expect_download() as started:
             page.locator("article a.download", has_text=f"{name}.ipynb").click()
         assert started.value.suggested_filename == f"{name}.ipynb"

@@ -15,13 +15,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from axe import violations
 from book_build import BOOK, HTML, built, chapter, chapters, pages
-from browsers import launched
 from live_pages import LivePageCell, live_cells
 from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, served
 from pyodide_core import pyodide_core
-
-api = pytest.importorskip("playwright.sync_api")
 
 EXTENSIONS = BOOK / "_ext"
 SITE = EXTENSIONS / "live_cells_assets" / "site"
@@ -199,17 +197,6 @@ def site(tmp_path_factory) -> Path:
 def address(site):
     with served(site) as found:
         yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with api.sync_playwright() as playwright:
-        try:
-            found = launched(playwright)
-        except api.Error as problem:
-            pytest.skip(f"no browser: {problem}")
-        yield found
-        found.close()
 
 
 class Opened:
@@ -484,28 +471,21 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert lost.count() == 0, "it is said once"
 
 
-def violations(page) -> list[str]:
-    """What axe-core finds in the article, which is where cells are; the theme has tests of its own."""
-    axe_api = pytest.importorskip("axe_playwright_python.sync_playwright")
-    found = axe_api.Axe().run(page, context="article").response["violations"]
-    return [f"{one['id']}: {node['html'][:200]}" for one in found for node in one["nodes"]]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_accessible_before_and_after_running_and_editing(reader, mode):
     page = reader.page
     page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
-    assert not violations(page)
+    assert violations(page, within="article") == []
     reader.cell(1).run()
     reader.cell(2).edit("# words\nclass A(int):\ndef f(self): return 'text', 1.5, None, True")
     assert page.locator(".live-editor .tok-keyword").count() > 2
     reader.cell(2).run()
     reader.cell(3).edit("print('x' * 500)\n1 / 0").run()
     assert reader.cell(3).output.locator("pre[tabindex='0']").count() == 1, "a wide output is reached by keyboard"
-    assert not violations(page)
+    assert violations(page, within="article") == []
     reader.cell(2).press("Reset")
-    assert not violations(page)
+    assert violations(page, within="article") == []
 
 
 @pytest.mark.slow

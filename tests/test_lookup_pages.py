@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import re
-import threading
-from collections.abc import Iterator
-from functools import cache, partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from functools import cache
 
 import pytest
-from book_build import BOOK, HTML, built, chapter, chapters
-from browsers import launched
-from playwright.sync_api import sync_playwright
+from book_build import BOOK, built, chapter, chapters
 
 REFERENCE = re.compile(r"\{ref\}`(?:[^`<]*<)?([\w-]+)>?`")
 TERM = re.compile(r"\{term\}`([^`]+)`")
@@ -143,22 +138,6 @@ def test_no_sign_stands_twice_in_one_table():
         assert len(set(signs)) == len(signs)
 
 
-@pytest.fixture(scope="module")
-def site() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=HTML))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator:
-    with sync_playwright() as playwright:
-        browser = launched(playwright)
-        yield browser
-        browser.close()
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "name"),
@@ -174,6 +153,6 @@ def browser() -> Iterator:
 )
 def test_the_search_finds_every_kind_of_page(words, name, site, browser):
     page = browser.new_page()
-    page.goto(f"{site}/search.html?q={words}")
+    page.goto(f"{site}search.html?q={words}")
     page.wait_for_selector(f'#search-results a[href*="{name}.html"]', timeout=20_000)
     page.close()

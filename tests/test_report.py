@@ -10,7 +10,6 @@ import warnings
 from pathlib import Path
 
 import pytest
-from browsers import launched
 from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
 from test_feedback import HOSTILE, TAGS, Page
 
@@ -327,18 +326,6 @@ def test_heat_steps_cover_everything_and_text_on_them_is_readable():
 
 
 # --- in a browser ----------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api")
-    with api.sync_playwright() as playwright:
-        try:
-            found = launched(playwright)
-        except api.Error as error:
-            pytest.skip(f"no browser here: {error}"[:200])
-        yield found
-        found.close()
 
 
 def visit(browser, path: Path, width: int = 1280):

@@ -16,10 +16,9 @@ import pytest
 import yaml
 from axe import COLOURS, STRUCTURE, violations
 from book_build import BOOK, HTML, ROOT, built, chapter, chapters, pages
-from browsers import launched
 from bs4 import BeautifulSoup
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect
 from site_server import serving
 from site_weight import weight
 
@@ -51,20 +50,6 @@ class Visit:
     axe: dict[str, list[str]] = field(default_factory=dict)
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    with serving(built()) as address:
-        yield address
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        opened = launched(playwright)
-        yield opened
-        opened.close()
-
-
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     context = browser.new_context(viewport=WIDE, color_scheme="light", reduced_motion="reduce")
@@ -88,7 +73,7 @@ def overflow(page: Page) -> int:
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def visits(site: str, browser: Browser) -> dict[str, Visit]:
     """Each page opened once, looked at in both widths and both colours."""
     found = {}
