@@ -91,6 +91,7 @@ execute:
   timeout: 300
 sphinx:
   local_extensions:
+    accessible_markup: {extensions}
     clean_downloads: {extensions}
     live_cells: {extensions}
     without_thebe: {extensions}
