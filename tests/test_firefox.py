@@ -67,7 +67,9 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
         pyodide_core(), folder / "book" / "pyodide", ignore=lambda _, names: [n for n in names if n.endswith(".tgz")]
     )
     with served(build(folder, pyodide="pyodide/")) as address:
-        firefox = marionette.Marionette(bin=FIREFOX, headless=True, startup_timeout=120, gecko_log=str(folder / "firefox.log"))
+        firefox = marionette.Marionette(
+            bin=FIREFOX, headless=True, startup_timeout=120, gecko_log=str(folder / "firefox.log")
+        )
         firefox.start_session()
         firefox.navigate(f"{address}cells.html")
         yield Reader(firefox)

@@ -149,6 +149,11 @@ def test_output_beyond_the_limit_is_counted():
     assert told(small, "note") == ""
 
 
+def test_the_marks_of_a_traceback_stand_under_the_code():
+    (result,) = ran("a = 1\na / 0")
+    assert "    a / 0\n    ~~^~~\n" in told(result, "error")
+
+
 def test_a_broken_figure_does_not_break_the_session():
     bad, good = ran("import matplotlib.pyplot as plt\nplt.title('$\\\\nosuch$')", "print('on')")
     assert not bad["ok"] and "nosuch" in told(bad, "error")
@@ -291,6 +296,7 @@ def test_edit_run_by_key_and_reset(reader):
     assert after.run().printed() == "product 0.3125\n", "the cells share their variables"
     cell.press("Reset")
     assert cell.code.count() == 0 and cell.output.count() == 0
+    assert after.state == "to be run again", "its numbers come from the edited code"
     assert cell.published.is_visible() and cell.element.locator(".cell_input pre").is_visible()
     assert cell.element.locator(".cell_input pre").inner_text().startswith("a = 6")
     assert after.run().printed() == "product 42\n", "cell 1 ran again as published, and the hidden cell after it"
@@ -366,6 +372,22 @@ def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     assert reader.page.evaluate("document.activeElement.textContent") == "Run cell 3", "the focus is not lost"
     third.edit("print(total + 1)")
     assert third.run().printed() == "43\n", "the earlier cells ran again"
+
+
+@pytest.mark.slow
+def test_an_endless_loop_in_an_earlier_cell_is_named(reader):
+    first, second = reader.cell(1), reader.cell(2)
+    first.edit("while True: pass")
+    second.press("Run")
+    reader.page.wait_for_function(
+        "document.querySelector(\".live-bar[aria-label='Cell 2'] .live-state\").textContent.includes(', cell 1')",
+        timeout=120_000,
+    )
+    second.press("Stop").wait()
+    assert "while cell 1 ran" in second.state
+    assert "before it printed anything" in first.output.inner_text()
+    first.press("Reset")
+    assert second.run().printed() == "product 42\n"
 
 
 @pytest.mark.slow
@@ -463,6 +485,7 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert "variables are lost" in lost.inner_text() and "Your edits are kept (cell 1)" in lost.inner_text()
     assert cell.element.locator(".cell_input pre").inner_text() == "a = 8\nprint('eight', a)"
     assert reader.cell(2).run().printed() == "product 72\n"
+    assert lost.count() == 0, "it is true no longer"
     assert cell.printed() == "eight 8\n", "what was edited is shown when it runs before another cell"
     cell.press("Reset")
     reader.page.reload()

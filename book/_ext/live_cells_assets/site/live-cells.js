@@ -135,7 +135,8 @@
       this.text = code;
       this.imports = imports;
       this.ran = null; // the text that ran in this session
-      this.name = "cell of the page’s set-up";
+      this.name = "cell of the page’s set-up"; // in tracebacks
+      this.label = "the page’s set-up";
     }
     forget() {
       this.ran = null;
@@ -148,7 +149,7 @@
       const source = element.querySelector(".cell_input");
       const pre = source.querySelector("pre");
       super(pre.textContent.replace(/\n$/, ""));
-      Object.assign(this, { bar, number, element, source, pre, name: `cell ${number}` });
+      Object.assign(this, { bar, number, element, source, pre, name: `cell ${number}`, label: `cell ${number}` });
       this.original = this.text;
       this.published = [...element.querySelectorAll(".cell_output")].map((output) =>
         output.parentElement.matches("details.below-input") ? output.parentElement : output,
@@ -225,6 +226,7 @@
       this.output.setAttribute("role", "group");
       this.output.setAttribute("aria-label", `Output of your run of cell ${this.number}`);
       this.bar.after(this.output);
+      this.show("reset", true); // also where it ran only because a later cell needed it
       this.drawn = 0;
       this.title("Your run");
     }
@@ -309,7 +311,7 @@
       if (original !== this.original) return false; // the book has changed since
       this.text = text;
       this.pre.textContent = text;
-      this.say("edited", false);
+      this.say("Your edit is kept; Python’s variables are lost.", false);
       this.show("reset", true);
       return true;
     }
@@ -326,8 +328,14 @@
       for (const output of this.published) output.hidden = false;
       this.show("edit", true);
       this.show("reset", false);
+      // what was made with the changed code is still in Python: it and what comes after it have to run again
+      if (this.ran !== null && this.ran !== this.original) forgetFrom(this);
       this.say("The published code and output are back.");
     }
+  }
+
+  function forgetFrom(cell) {
+    for (const later of cells.slice(cells.indexOf(cell))) later.forget();
   }
 
   let loading = null;
@@ -373,8 +381,10 @@
   }
 
   async function runWithEarlier(cell) {
+    let current = cell;
     try {
       await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`));
+      lost?.remove(); // what it says has been made good
       memory.change((kept) => (kept.ran = true));
       const before = cells.slice(0, cells.indexOf(cell));
       const stale = (other) => other.ran !== other.text;
@@ -382,14 +392,16 @@
       for (const other of before) {
         if (!stale(other)) continue;
         const all = done + before.filter(stale).length; // running one may show that others have to run again
-        cell.say(`Running what comes before: ${done + 1} of ${all} …`, done === 0);
+        cell.say(`Running what comes before: ${done + 1} of ${all}, ${other.label} …`, done === 0);
+        current = other;
         if (!(await runOne(other, cell))) return;
         done += 1;
       }
+      current = cell;
       await runOne(cell, cell);
     } catch (error) {
       if (!(error instanceof Trouble)) throw error;
-      tellTrouble(cell, error.message);
+      tellTrouble(cell, error.message, current);
     } finally {
       cell.endBusy();
     }
@@ -412,7 +424,7 @@
       if (news.kind === "progress") pressed.say(`${news.text} … You can read on meanwhile.`);
       else if (news.kind === "running") {
         started = performance.now();
-        if (shows) pressed.say("Running …");
+        if (cell === pressed) pressed.say("Running …");
       } else if (news.output === "package") packageMissing = news.text;
       else add(news);
     };
@@ -421,7 +433,7 @@
     const seconds = `${((performance.now() - started) / 1000).toFixed(1)} s`;
     if (ok) {
       // after a change here, what comes after it has to run again
-      if (cell.ran !== null && cell.ran !== text) for (const later of cells.slice(position + 1)) later.forget();
+      if (cell.ran !== null && cell.ran !== text) forgetFrom(cell);
       cell.ran = text;
       if (shows) finish(cell, seconds, cell === pressed);
       else if (cell.number) cell.say("has run", false);
@@ -443,7 +455,10 @@
     }
     const why = place.last ? `with an error: ${place.last}` : "before its end";
     place.last = null;
-    if (place !== pressed) place.say("stopped with an error", false);
+    if (place !== pressed) {
+      place.say("stopped with an error", false);
+      if (pressed.output) pressed.title("Your earlier run");
+    }
     pressed.say(
       cell === pressed ? `Stopped ${why}` : `Cell ${cell.number ?? "0, the set-up,"} runs before this one and stopped ${why}`,
     );
@@ -455,9 +470,11 @@
     cell.say(`Finished in ${seconds}`, aloud);
   }
 
-  function tellTrouble(cell, kind) {
+  function tellTrouble(cell, kind, current) {
     if (kind === "stopped") {
-      cell.say("Stopped. Python’s variables are lost; earlier cells run again with the next Run.");
+      const where = current === cell ? "" : ` while ${current.label} ran, which comes before`;
+      cell.say(`Stopped${where}. Python’s variables are lost; earlier cells run again with the next Run.`);
+      if (current.output?.children.length === 1) current.addNote("Stopped before it printed anything.");
       return;
     }
     cell.clear();
@@ -476,11 +493,13 @@
 
   const before = memory.read();
   const recalled = cells.filter((cell) => before.edits[cell.number] && cell.recall(before.edits[cell.number]));
+  let lost = null;
   if (before.ran || recalled.length) {
     const text =
       "The page was loaded again: Python’s variables are lost, and earlier cells run again with the next Run." +
       (recalled.length ? ` Your edits are kept (cell ${recalled.map((cell) => cell.number).join(", ")}).` : "");
-    document.querySelector(".live-hint").after(make("p", { className: "live-lost", textContent: text }));
+    lost = make("p", { className: "live-lost", textContent: text });
+    document.querySelector(".live-hint").after(lost);
     memory.change((kept) => (kept.ran = false));
   }
 })();

@@ -79,7 +79,8 @@ def run_cell(code: str, name: str, page: dict, tell) -> bool:
     """Run ``code`` in the namespace ``page``; ``name`` stands in tracebacks. Return whether it went through."""
     global budget
     budget = Budget(tell)
-    linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
+    # a last line without its end would put the marks of a traceback one place too far
+    linecache.cache[name] = (len(code), None, f"{code}\n".splitlines(keepends=True), name)
     usual = builtins.input
     builtins.input = no_input
     try:
