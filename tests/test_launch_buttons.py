@@ -35,7 +35,7 @@ print(1 + 1)
 
 
 def small_book(folder: Path, address: str) -> subprocess.CompletedProcess:
-    """Build one page with this book's settings, and the repository at another address."""
+    """Build a book of two pages with this book's settings, and the repository at another address."""
     (folder / "book" / "data").mkdir(parents=True)
     for made in BOOK.glob("_*/"):  # extensions, styles, templates
         shutil.copytree(made, folder / "book" / made.name)
@@ -45,7 +45,9 @@ def small_book(folder: Path, address: str) -> subprocess.CompletedProcess:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     config["repository"]["url"] = address
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
-    (folder / "_toc.yml").write_text("format: jb-book\nroot: a-page\n", encoding="utf-8")
+    (folder / "book" / "index.md").write_text("# The first page\n", encoding="utf-8")
+    toc = "format: jb-book\nroot: index\nchapters:\n  - file: a-page\n"
+    (folder / "_toc.yml").write_text(toc, encoding="utf-8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", "book/", "--config", "_config.yml"]
     command += ["--toc", str(folder / "_toc.yml"), "--path-output", ".", "-W", "--keep-going", "-q"]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
