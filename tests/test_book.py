@@ -39,8 +39,8 @@ def anchors(path: Path) -> set[str]:
     return {tag["id"] for tag in soup.find_all(id=True)}
 
 
-def downloads():
-    spec = importlib.util.spec_from_file_location("clean_downloads", BOOK / "_ext" / "clean_downloads.py")
+def extension(name: str):
+    spec = importlib.util.spec_from_file_location(name, BOOK / "_ext" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -281,7 +281,7 @@ def test_the_download_says_which_file_it_needs_and_takes_it_from_beside(tmp_path
 
 
 def test_clean_downloads_turns_markup_into_markdown():
-    made = downloads().plain_markdown(
+    made = extension("clean_downloads").plain_markdown(
         "\n".join(
             [
                 "(a-label)=",
@@ -327,4 +327,11 @@ def test_clean_downloads_turns_markup_into_markdown():
 
 def test_clean_downloads_refuses_an_unknown_number():
     with pytest.raises(KeyError, match="missing"):
-        downloads().plain_markdown("{glue:text}`missing`", {}, {})
+        extension("clean_downloads").plain_markdown("{glue:text}`missing`", {}, {})
+
+
+def test_a_line_that_a_kernel_sends_in_pieces_stays_whole():
+    pieces = [("stdout", "seen:"), ("stdout", " [1, 0]\n"), ("stderr", "oh\n"), ("stdout", "pairs: 2\n")]
+    outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in pieces]
+    whole = extension("whole_lines").merged_whole(outputs)
+    assert [output.text for output in whole] == ["seen: [1, 0]\npairs: 2\n", "oh\n"]
