@@ -368,8 +368,8 @@ def _add_rows(db: Session, notebook_id: str, added: list[BaseCell]) -> None:
 
 
 def _insert(db: Session, table: Any, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        db.execute(insert(table), rows)
+    if rows:  # with every None written out, all rows are alike and go in at once
+        db.execute(insert(table).execution_options(render_nulls=True), rows)
 
 
 def _update(db: Session, table: Any, rows: list[dict[str, Any]]) -> None:

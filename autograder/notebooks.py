@@ -14,7 +14,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from nbformat.notebooknode import NotebookNode, from_dict
+from nbformat.notebooknode import NotebookNode
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_CELLS = 5_000
@@ -94,7 +94,7 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
             f"Remove pasted data. {AGAIN}"
         )
     notes += sorted(mended)
-    return from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": read}), notes
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(), cells=read), notes
 
 
 def _check_size(size: int, name: str) -> None:
@@ -190,7 +190,7 @@ def _cells_of(content: dict[str, Any], name: str, notes: list[str]) -> list[dict
     return good
 
 
-def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[str]) -> dict[str, Any]:
+def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[str]) -> NotebookNode:
     metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
     text = _text_of(cell, mended)
     cell_type = cell.get("cell_type")
@@ -201,7 +201,7 @@ def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[
         mended.add("Cells without a type were recognised by their content.")
         cell_type = "code" if {"outputs", "execution_count", "input"} & cell.keys() else "markdown"
     own_id = _id_of(cell, metadata, position, used)
-    return new_cell("code" if cell_type == "code" else "markdown", text, own_id, _cell_metadata(metadata))
+    return NotebookNode(new_cell("code" if cell_type == "code" else "markdown", text, own_id, _cell_metadata(metadata)))
 
 
 def new_cell(cell_type: str, text: str, cell_id: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -249,12 +249,12 @@ def _id_of(cell: dict[str, Any], metadata: dict[str, Any], position: int, used: 
     return f"cell-{number}"
 
 
-def _cell_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
-    kept: dict[str, Any] = {}
+def _cell_metadata(metadata: dict[str, Any]) -> NotebookNode:
+    kept = NotebookNode()
     nbgrader = metadata.get("nbgrader")
     if isinstance(nbgrader, dict):
         scalars = {k: v for k, v in nbgrader.items() if isinstance(v, (str, bool, int, float))}
-        kept["nbgrader"] = {_plain(k): _plain(v) for k, v in scalars.items()}
+        kept["nbgrader"] = NotebookNode({_plain(k): _plain(v) for k, v in scalars.items()})
     tags = metadata.get("tags")
     if isinstance(tags, list):
         texts = [_plain(tag).replace(",", ";") for tag in tags[:50] if isinstance(tag, str) and tag]
@@ -263,7 +263,9 @@ def _cell_metadata(metadata: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    return _without_surrogates(value).replace("\0", "") if isinstance(value, str) else value
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
+        return value
+    return _without_surrogates(value).replace("\0", "")
 
 
 # --- finding -------------------------------------------------------------------------------------

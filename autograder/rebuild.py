@@ -283,15 +283,16 @@ def _split(
     pieces: list[_Piece] = []
     found: set[int] = set()
     answer_names = set().union(*(p.names for p in places))
+    all_given = [p for p in places if p.kind in _GIVEN]
     for position, (cell, tag) in enumerate(zip(submission.cells, tags, strict=True)):
         text, cell_type = cell.source, cell.cell_type
         names = _names_in(text, cell_type)
-        given = _given_place(places, text, tag, names & answer_names, found)
+        given = _given_place(all_given, text, tag, names & answer_names, found)
         if given is not None:
             text, cell_type, tag = _students_part(given, text), given.cell_type, None
             if given.bare != _bare(cell.source):
                 _tell_changed(given, text, result)
-        text, stood_for = _cut_given(places, text)
+        text, stood_for = _cut_given(all_given, text)
         if given is not None:
             stood_for.append(given)
         found |= {p.index for p in stood_for}
@@ -306,9 +307,8 @@ def _split(
     return pieces, found
 
 
-def _given_place(places: list[Place], text: str, tag: int | None, answers: set[str], found: set[int]) -> Place | None:
-    """The locked or test cell that this cell is or was, if any; `answers` are names of exercises it binds."""
-    given = [p for p in places if p.kind in _GIVEN]
+def _given_place(given: list[Place], text: str, tag: int | None, answers: set[str], found: set[int]) -> Place | None:
+    """The one of the `given` cells that this cell is or was, if any; `answers` are names of exercises it binds."""
     tagged = next((p for p in given if p.index == tag), None)
     bare = _bare(text)
     equal = [p for p in given if p.bare == bare] if bare else []
@@ -338,11 +338,13 @@ def _tell_changed(given: Place, rest: str, result: Rebuilt) -> None:
     result.events.append(f"the {given.kind} cell '{given.label}' was changed")
 
 
-def _cut_given(places: list[Place], text: str) -> tuple[str, list[Place]]:
+def _cut_given(given: list[Place], text: str) -> tuple[str, list[Place]]:
     """The text without given cells of two lines or more that were merged into it, and these cells."""
+    if not text:
+        return text, []
     lines, merged = _lined(text), []
-    for place in places:
-        if place.kind in _GIVEN and "\n" in place.bare and place.block in lines:
+    for place in given:
+        if "\n" in place.bare and place.block in lines:
             lines = lines.replace(place.block, "\n", 1)
             merged.append(place)
     return (lines.strip("\n"), merged) if merged else (text, [])
@@ -375,17 +377,18 @@ def _place_by_id_and_name(places: list[Place], pieces: list[_Piece], untouched: 
     """The pieces that answer each place. One piece may answer several places: cells that were merged."""
     homes: dict[int, list[_Piece]] = {}
     tagged = {p.tag for p in pieces} | untouched
+    free = [p for p in pieces if p.free]
     for place in places:
         if place.kind not in _ANSWERS or not place.names:
             continue
-        claims = [p for p in pieces if p.free and p.names & place.names and _may_answer(p, place, places, tagged)]
+        claims = [p for p in free if p.names & place.names and _may_answer(p, place, places, tagged)]
         own = [p for p in claims if p.tag == place.index]
         if claims:
             homes[place.index] = (own or claims)[:1]
     for place in places:
         taken = [p for home in homes.values() for p in home]
         if place.kind in _ANSWERS and place.index not in homes:
-            own = [p for p in pieces if p.free and p.tag == place.index and p not in taken]
+            own = [p for p in free if p.tag == place.index and p not in taken]
             if own:
                 homes[place.index] = own[:1]
     return homes

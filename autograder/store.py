@@ -28,8 +28,11 @@ def safe_name(name: str) -> bool:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that a reader, or a kill at any moment, sees the old one or the new one. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -62,10 +65,13 @@ class Store:
         except (ValueError, TypeError, KeyError):
             return None
 
-    def put(self, result: Result) -> None:
-        """Keep a result; one it replaces is kept as `before` it. Raises OSError, e.g. when the disk is full."""
+    def put(self, result: Result, data: bytes | None = None) -> None:
+        """Keep a result; one it replaces is kept as `before` it. Raises OSError, e.g. when the disk is full.
+
+        `data` is the result as JSON, where it came so.
+        """
         path = self.path(result.assignment, result.student)
-        data = json.dumps(result.to_json(), ensure_ascii=False).encode("utf-8", "surrogatepass")
+        data = data or json.dumps(result.to_json()).encode()
         old = self.get(result.assignment, result.student)
         if old is not None and (old.key != result.key or old.auto_score != result.auto_score):
             write_atomically(self._before(path), path.read_bytes())
