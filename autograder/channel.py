@@ -93,6 +93,8 @@ def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) ->
 
 def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
     """The array in the memory layout that the sender had, so that code which needs contiguous arrays is found out."""
+    if layout is None:
+        return array
     if layout == "fortran":
         return np.asfortranarray(array)
     if layout == "strided":
@@ -133,15 +135,14 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
     def inner(item: Any) -> Any:
         return pack(item, blobs, other, depth + 1)
 
-    torch = sys.modules.get("torch")
-    if isinstance(value, str):
-        return str.__str__(value)
     if isinstance(value, np.ndarray):
         if value.dtype == object:
             return inner(np.ndarray.tolist(value))
         if value.dtype.kind not in ARRAY_KINDS:
             raise Plain
         return _array_node("array", np.asarray(value), blobs)
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, np.generic):
         if value.dtype.kind not in ARRAY_KINDS:
             raise Plain
@@ -184,6 +185,7 @@ def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> 
         if not DTYPE.fullmatch(value.str):
             raise Plain
         return {"dtype": value.str}
+    torch = sys.modules.get("torch")
     if torch is not None:
         if isinstance(value, torch.Tensor):
             return _pack_tensor(torch, value, blobs)
@@ -232,8 +234,8 @@ def read_npy(blob: bytes) -> np.ndarray:
         raise ProtocolError("an array's shape does not fit its bytes")
     if layout.size == 0:
         return np.empty(layout.shape, layout.native)
-    array = np.frombuffer(blob, layout.dtype, offset=header_end).reshape(layout.shape, order=layout.order)
-    return array.astype(layout.native, order="C", copy=True)
+    view = np.ndarray(layout.shape, layout.dtype, blob, header_end, order=layout.order)
+    return view.astype(layout.native, "C")  # a copy: the view cannot be written to
 
 
 def _tensor_type(name: Any) -> Any:
@@ -242,6 +244,12 @@ def _tensor_type(name: Any) -> Any:
     if not isinstance(name, str) or name not in TENSOR_TYPES:
         raise ProtocolError("unknown tensor type")
     return getattr(torch, name)
+
+
+def _blob(index: Any, blobs: list[bytes]) -> bytes:
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
+        raise ProtocolError("a value points at data that is not there")
+    return blobs[index]
 
 
 class Reading:
@@ -269,13 +277,15 @@ def unpack(
     reading: Reading | None = None,
 ) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
-    if depth > MAX_DEPTH + 1:
-        raise ProtocolError("a message is nested too deeply")
     if node is None or isinstance(node, (bool, int, float, str)):
         return node
+    if depth > MAX_DEPTH + 1:
+        raise ProtocolError("a message is nested too deeply")
     if not isinstance(node, dict) or not node:
         raise ProtocolError("a value has no type")
     try:
+        if "array" in node:  # most values are
+            return _laid_out(read_npy(_blob(node["array"], blobs)), node.get("layout"))
         return _unpack_tagged(node, blobs, other, depth, reading or Reading())
     except ProtocolError:
         raise
@@ -287,26 +297,19 @@ def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, de
     def inner(item: Any) -> Any:
         return unpack(item, blobs, other, depth + 1, reading)
 
-    def blob(index: Any) -> bytes:
-        if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
-            raise ProtocolError("a value points at data that is not there")
-        return blobs[index]
-
     tag = next(iter(node))
     body = node[tag]
-    if tag == "array":
-        return _laid_out(read_npy(blob(body)), node.get("layout"))
     if tag == "scalar":
-        array = read_npy(blob(body))
+        array = read_npy(_blob(body, blobs))
         if array.shape != ():
             raise ProtocolError("a scalar has a shape")
         return array[()]
     if tag == "tensor":
         if reading.arrays:
-            return read_npy(blob(body))
+            return read_npy(_blob(body, blobs))
         import torch
 
-        return torch.from_numpy(read_npy(blob(body))).to(_tensor_type(node.get("dtype")))
+        return torch.from_numpy(read_npy(_blob(body, blobs))).to(_tensor_type(node.get("dtype")))
     if tag == "float" and body in ("nan", "inf", "-inf"):
         return float(body)
     if tag == "complex":
@@ -356,7 +359,7 @@ def parse(head: bytes, body: bytes) -> tuple[dict[str, Any], list[bytes]]:
     """Header and blobs of one message. Raises ProtocolError."""
     try:
         data = json.loads(head)
-        if LONE_HALF.search(head):  # written by a stranger: `frame` never escapes
+        if b"\\u" in head and LONE_HALF.search(head):  # written by a stranger: `frame` never escapes
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
         header, sizes = data["m"], data["b"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:

@@ -12,6 +12,7 @@ import ast
 import base64
 import builtins
 import io
+import json
 import linecache
 import os
 import signal
@@ -19,11 +20,12 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import FunctionType
 from typing import Any
 
 import numpy as np
+from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
 from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
@@ -44,12 +46,16 @@ def _alarm(signum: int, frame: Any) -> None:
 
 
 @contextmanager
-def time_limit(seconds: float | None):
-    """Raise OutOfTime in the main thread after `seconds`, again every half second until the block ends."""
+def time_limit(seconds: float | None, is_prepared: bool = False):
+    """Raise OutOfTime in the main thread after `seconds`, again every half second until the block ends.
+
+    `is_prepared`: an earlier limit in the same request has set the signal's handler.
+    """
     if not seconds:
         yield
         return
-    signal.signal(signal.SIGALRM, _alarm)
+    if not is_prepared:
+        signal.signal(signal.SIGALRM, _alarm)
     signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
     try:
         yield
@@ -139,12 +145,20 @@ class Workspace:
 
     # requests
 
-    def answer(self, request: dict[str, Any], blobs: list[bytes]) -> tuple[dict[str, Any], list[bytes]]:
-        """The reply to one request: {"ok": node, ...} or {"error": {...}}."""
+    def answer(
+        self, request: dict[str, Any], blobs: list[bytes], is_prepared: bool = False
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply to one request: {"ok": node, ...} or {"error": {...}}.
+
+        `forget` in it drops all handles first: the test cell that held them is over.
+        """
         sent: list[bytes] = []
+        if request.get("forget"):
+            self.objects.clear()
+            self.ids.clear()
         try:
             operation = getattr(self, f"do_{request['op']}")
-            with time_limit(request.get("seconds") if self.use_time_limit else None):
+            with time_limit(request.get("seconds") if self.use_time_limit else None, is_prepared):
                 return operation(request, blobs, sent), sent
         except BaseException as error:  # SystemExit and KeyboardInterrupt of the student's code are answers too
             return {"error": describe(error, self.is_student_file)}, []
@@ -166,20 +180,20 @@ class Workspace:
     def do_several(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
         """Values of names and the replies to many requests, one after the other; the first to take too long ends it.
 
-        A request's target is the value of a name, or what an earlier request gave.
+        The requests are the JSON of the first blob; the target of one is the value of a name, or what an earlier one
+        gave.
         """
-        self.do_forget({}, [], [])
         reply = self.do_get(request, [], sent)
         reply["blobs"], reply["replies"] = len(sent), []
-        start = 0
-        for part in request["requests"]:
+        start = 1
+        for number, part in enumerate(json.loads(blobs[0])):
             origin = part["target"]
             node = (
                 reply["found"].get(origin["name"]) if "name" in origin else reply["replies"][origin["reply"]].get("ok")
             )
             target = node.get("handle") if isinstance(node, dict) else None
             end = start + part["blobs"]
-            answered, part_sent = self.answer({**part, "target": target}, blobs[start:end])
+            answered, part_sent = self.answer({**part, "target": target}, blobs[start:end], number > 0)
             start = end
             sent += part_sent
             reply["replies"].append({**answered, "blobs": len(part_sent)})
@@ -263,12 +277,6 @@ class Workspace:
             function.__defaults__, function.__kwdefaults__ = given, named
         self.saved.clear()
         self.saved_defaults.clear()
-        return {"ok": None}
-
-    def do_forget(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
-        """Drop all handles: the exercise that held them is over."""
-        self.objects.clear()
-        self.ids.clear()
         return {"ok": None}
 
 
@@ -401,11 +409,34 @@ def _no_magic(line: str) -> None:
     """Stands for a magic that only a notebook's own kernel has and that changes no result."""
 
 
+class _Compiler(CachingCompiler):
+    """As IPython's, but a cell that was parsed to find out how it is written is not parsed again to run it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._parsed: tuple[str, int, ast.AST] | None = None
+
+    def parse(self, source: str) -> None:
+        """Parse a cell and keep the tree for `ast_parse`. Raises what `ast_parse` raises."""
+        self._parsed = source, self.flags, super().ast_parse(source)
+
+    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
+        """As IPython's, with Python's own hash of the text."""
+        return f"<ipython-input-{number}-{hash(transformed_code) & 0xFFFFFFFF:08x}>"
+
+    def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
+        kept, self._parsed = self._parsed, None  # once: whoever gets a tree may change it
+        if kept is not None and symbol == "exec" and kept[:2] == (source, self.flags):
+            return kept[2]
+        return super().ast_parse(source, filename, symbol)
+
+
 class Shell(InteractiveShell):
     """An IPython shell without terminal, history file or kernel."""
 
     displayhook_class = _Hook
     display_pub_class = _Publisher
+    compiler_class = _Compiler
 
     def __init__(self, **kwargs: Any) -> None:
         self.outputs = Outputs()
@@ -415,9 +446,24 @@ class Shell(InteractiveShell):
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Context"
         super().__init__(config=config, **kwargs)
+        self.history_manager.store_inputs = self._store_inputs
         self._own_transformers = self._transformers()
         for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
             self.register_magic_function(_no_magic, "line", name)
+
+    def _store_inputs(self, line_num: int, source: str, source_raw: str | None = None) -> None:
+        """As the history's, without its observed attributes and its file."""
+        raw = (source if source_raw is None else source_raw).rstrip("\n")
+        before = [*self.history_manager.input_hist_raw[:-4:-1], "", "", ""]
+        names = {**dict(zip(("_i", "_ii", "_iii"), before, strict=False)), f"_i{line_num}": raw}
+        self.user_ns.update(names)
+        self.user_ns_hidden.update(names)
+        self.history_manager.input_hist_parsed.append(source.rstrip("\n"))
+        self.history_manager.input_hist_raw.append(raw)
+
+    def _tee(self, channel: str) -> Any:
+        """IPython keeps a second copy of all that is printed, for a history that nobody reads here."""
+        return nullcontext()
 
     def enable_gui(self, gui: str | None = None) -> None:
         """`%matplotlib inline` and its like: figures are kept as pictures in any case."""
@@ -439,12 +485,45 @@ class Shell(InteractiveShell):
         the student's code has added a transformer.
         """
         if "\n" in raw_cell.strip() and self._transformers() == self._own_transformers:
+            whole = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
             try:
-                compile(raw_cell, "<cell>", "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True)
+                self.compile.parse(whole)
             except (SyntaxError, ValueError, MemoryError, RecursionError):
                 return super().transform_cell(raw_cell)
-            return raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+            return whole
         return super().transform_cell(raw_cell)
+
+    def should_run_async(self, raw_cell: str, *, transformed_cell: str | None = None, **more: Any) -> bool:
+        """As IPython's, which compiles the whole cell to find out; without either word it waits for nothing."""
+        if transformed_cell is not None and "await" not in transformed_cell and "async" not in transformed_cell:
+            return False
+        return super().should_run_async(raw_cell, transformed_cell=transformed_cell, **more)
+
+    async def run_ast_nodes(
+        self,
+        nodelist: list[ast.stmt],
+        cell_name: str,
+        interactivity: str = "last_expr",
+        compiler: Any = compile,
+        result: Any = None,
+    ) -> bool:
+        """As IPython's, which compiles every statement by itself; here those that show nothing are compiled as one.
+
+        Where that cannot be done, it is done IPython's way, which runs what stands before the faulty statement.
+        """
+        shown = [node for node in nodelist[-1:] if isinstance(node, ast.Expr)]
+        others = nodelist[: len(nodelist) - len(shown)]
+        code = None
+        if interactivity == "last_expr" and len(others) > 1:
+            try:
+                code = compiler(ast.Module(others, []), cell_name, "exec")
+            except (SyntaxError, ValueError, MemoryError, RecursionError):
+                shown = nodelist
+        else:
+            shown = nodelist
+        if code is not None and await self.run_code(code, result):
+            return True
+        return bool(await super().run_ast_nodes(shown, cell_name, interactivity, compiler, result))
 
     def _transformers(self) -> list[list[Any]]:
         manager = self.input_transformer_manager

@@ -41,6 +41,7 @@ COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
 PF_EXITING = 4
 PF_FORKNOEXEC = 0x40
 ENDING_SECONDS = 2.0
+WATCH_SECONDS = 0.1
 FIRST_CELLS = (
     "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
     "text = 'a single line is tokenised'",
@@ -48,6 +49,7 @@ FIRST_CELLS = (
     "an error of = = syntax",
 )
 """What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
+FIRST_ARGUMENTS = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
 TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -306,6 +308,25 @@ def _load_matplotlib() -> None:
 LIBRARIES = {"matplotlib": _load_matplotlib, "torch": _load_torch}
 
 
+def _rehearse() -> None:
+    """Answer calls like those of a test cell: Python adapts its code to what it runs again and again."""
+    import numpy as np
+
+    from autograder.channel import pack
+    from autograder.student import Workspace
+
+    workspace = Workspace({"first": lambda *values: values}, seconds=False)
+    for kind in (float, np.float32, bool):
+        for shape in FIRST_ARGUMENTS:
+            blobs: list[bytes] = []
+            value = np.ones(shape, kind)
+            call = {"op": "call", "target": {"name": "first"}, "kwargs": {}}
+            call["args"] = [pack(value, blobs, repr), pack(value.T, blobs, repr), 1]
+            call["blobs"] = len(blobs)
+            blobs.insert(0, json.dumps([call, call]).encode())
+            workspace.answer({"op": "several", "names": ["first"], "forget": True}, [*blobs, *blobs[1:]])
+
+
 class Child:
     """What the warm process knows of one submission's processes."""
 
@@ -366,6 +387,8 @@ class Warm:
         self.isolate = isolate
         self.children: dict[int, Child] = {}
         self.loaded: set[str] = set()
+        self.next_watch = 0.0
+        gc.disable()  # during the imports: all that they make stays
         self.shell = self._shell()
         self._settle()
 
@@ -384,30 +407,36 @@ class Warm:
         shell = Shell.instance()
         for cell in FIRST_CELLS:
             shell.run(cell, None)
+        _rehearse()
         shell.reset(new_session=True)
         return shell
 
     def load(self, names: list[str]) -> None:
         """Import the large libraries that a notebook speaks of, once for all that come after it."""
         missing = [n for n in names if n in LIBRARIES and n not in self.loaded]
+        if not missing:
+            return
+        gc.disable()
         for name in missing:
             LIBRARIES[name]()
-        if missing:
-            self.loaded.update(missing)
-            self._settle()
+        self.loaded.update(missing)
+        self._settle()
 
     def _settle(self) -> None:
         """Keep what is there out of the garbage collector's way, and measure it: limits count on top of it."""
         gc.collect()
         gc.freeze()
+        gc.enable()
         self.base = data_size()
         self.baseline = memory_of(os.getpid())
 
     def run(self) -> None:
         self.control.send(json.dumps({"ready": True}).encode())
         while True:
-            ready, _, _ = select.select([self.control], [], [], 0.1 if self.children else None)
-            self.watch_memory()
+            ready, _, _ = select.select([self.control], [], [], WATCH_SECONDS if self.children else None)
+            if time.monotonic() >= self.next_watch:
+                self.watch_memory()
+                self.next_watch = time.monotonic() + WATCH_SECONDS
             if ready and not self.one_message():
                 return
 

@@ -1,0 +1,62 @@
+"""Students' cells run as in IPython itself, although the shell takes shorter ways through it."""
+
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+
+RUN = """
+import json, sys
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.interactiveshell import InteractiveShell
+from autograder.student import Shell, Stream
+
+class Long(Shell):
+    compiler_class = CachingCompiler
+    transform_cell = InteractiveShell.transform_cell
+    should_run_async = InteractiveShell.should_run_async
+    run_ast_nodes = InteractiveShell.run_ast_nodes
+    _tee = InteractiveShell._tee
+    def _store_inputs(self, *args):
+        type(self.history_manager).store_inputs(self.history_manager, *args)
+
+shell = {"short": Shell, "long": Long}[sys.argv[1]].instance()
+real, sys.stdout, sys.stderr = sys.stdout, Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
+results = [shell.run(cell, 10.0) for cell in json.load(sys.stdin)]
+sys.stdout = real
+print(json.dumps(results))
+"""
+NOTEBOOKS = {
+    "values shown, hidden and kept": ["1", "a = 2\na", "_", "3;", "a\n4;", "Out", "for n in range(2):\n    n\nn"],
+    "what was typed before": ["a = 1", "b = 2\nb", "print([_i, _ii, _iii, _i1, len(In)])", "%history -n 1-2"],
+    "an error at the end of some lines": ["def f():\n    return 1 / 0\n\nw = 5\nf()\nq = 3", "w", "q"],
+    "a statement that cannot be compiled behind some that can": ["x = 1\nreturn 3\ny = 2", "x", "y"],
+    "errors of syntax": ["a = = 1", "if True:\nb = 1", "'open"],
+    "imports of the future": ["from __future__ import annotations\ndef g(x: Nowhere): pass", "g.__annotations__"],
+    "the future after something": ["a = 1\nfrom __future__ import annotations\ndef g(x: Nowhere): pass", "a", "g"],
+    "waiting": ["import asyncio\nawait asyncio.sleep(0)\n7", "async def h():\n    return 8\n\nawait h()"],
+    "magics and the shell": ["%pwd", "here = %pwd\ntype(here)", "!echo hello", "%%capture kept\nprint(1)"],
+    "every expression shown": ["get_ipython().ast_node_interactivity = 'all'", "1\n2\na = 3\n4"],
+    "leaving": ["raise SystemExit", "import sys\nsys.exit(3)", "1"],
+    "rich output": ["from IPython.display import HTML, display\ndisplay(HTML('<b>x</b>'))\nHTML('y')"],
+    "printing and warning": ["import warnings\nprint('a', end='')\nwarnings.warn('w')", "warnings.warn('w')"],
+    "hooks": ["def told(*a): print('a cell')\nget_ipython().events.register('pre_execute', told)", "1\n2"],
+    "transformers": ["def cut(lines): return [l.replace('x', 'y') for l in lines]\n"
+                     "get_ipython().input_transformers_post.append(cut)", "x = 1\ny"],
+}  # fmt: skip
+
+
+def results_of(way: str, cells: list[str]) -> list:
+    """Errors and outputs; the names of cells in warnings without their hash."""
+    command = [sys.executable, "-c", RUN, way]
+    done = subprocess.run(command, input=json.dumps(cells), capture_output=True, text=True, check=True)
+    return json.loads(re.sub(r"<ipython-input-(\d+)-\w+>", r"<cell \1>", done.stdout))
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_cells_do_what_they_do_in_ipython(notebook: str) -> None:
+    short, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "long"))
+    assert short == long
+    assert any(r["outputs"] or r["error"] for r in short)
