@@ -17,6 +17,7 @@ from types import CodeType
 
 MAX_PARSED = 200_000  # characters; nobody types a longer cell
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
+SHOWING = ("print", "display", "show")
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
@@ -128,9 +129,18 @@ def needed_names(text: str) -> set[str]:
 
 
 @lru_cache(maxsize=1024)
-def compiled(text: str, filename: str) -> CodeType:
-    """The code object of a cell that runs again and again. Raises SyntaxError."""
-    return compile(text, filename, "exec")
+def compiled_silent(text: str, filename: str) -> CodeType:
+    """The code object of a cell that runs again and again, without what only shows something. Raises SyntaxError."""
+    tree = ast.parse(text)
+    tree.body = [statement for statement in tree.body if not _only_shows(statement)]
+    return compile(tree, filename, "exec")
+
+
+def _only_shows(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(ast.Call(ast.Name(name))):
+            return name in SHOWING
+    return False
 
 
 def additions(text: str, given: str) -> str | None:

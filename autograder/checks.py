@@ -91,9 +91,10 @@ class Session:
 
 def own_words(failed: AssertionError) -> str:
     """The message of an assertion that a test cell or this module makes; that of others may print expected values."""
-    frames = traceback.extract_tb(failed.__traceback__)
-    foreign = not isinstance(failed, CheckFailed) and not frames[-1].filename.startswith("<")
-    text = "" if foreign and frames[-1].filename != __file__ else str(failed)
+    *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
+    raised_in = frame.f_code.co_filename
+    foreign = not isinstance(failed, CheckFailed) and not raised_in.startswith("<")
+    text = "" if foreign and raised_in != __file__ else str(failed)
     return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
 
 

@@ -6,7 +6,6 @@ this package in the same version, bubblewrap, and user namespaces, like any mach
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Callable
@@ -26,8 +25,9 @@ class NoCluster(Exception):
 def run_on_worker(job: bytes) -> bytes:
     """Judge one job on a worker of the cluster, in a process of the worker thread's own. Raises NoCluster."""
     from autograder.engine import grader_version
+    from autograder.judge import Job
 
-    asked, here = json.loads(job)["grader_version"], grader_version()
+    asked, here = Job.from_bytes(job).grader_version, grader_version()
     if asked != here:
         raise NoCluster(
             f"the worker on {socket.gethostname()} runs another version ({here}) than this command ({asked}): "

@@ -10,12 +10,13 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
+from queue import SimpleQueue
 
 from autograder import __version__
 from autograder.course import Course, SetFiles
@@ -120,15 +121,16 @@ class Prepared:
         return [self.files.version, grader_version(), self.settings.sandbox, self.settings.limits]
 
     def job(self, rebuilt: Rebuilt) -> Job:
-        cells = [dict(vars(c)) for c in rebuilt.cells]
-        return self._job(digest_of(cells, self.versions()), cells, rebuilt.notes, rebuilt.events)
+        cells = json.dumps([vars(c) for c in rebuilt.cells])
+        digest = hashlib.sha256(cells.encode()).hexdigest()
+        return self._job(digest_of(digest, self.versions()), cells, rebuilt.notes, rebuilt.events)
 
-    def _job(self, key: str, cells: Sequence[dict] = (), notes: Sequence[str] = (), events: Sequence[str] = ()) -> Job:
+    def _job(self, key: str, cells: str = "[]", notes: Sequence[str] = (), events: Sequence[str] = ()) -> Job:
         return Job(
             student=self.student,
             assignment=self.files.name,
             key=key,
-            cells=list(cells),
+            cells=cells,
             source=self.files.notebook_text,
             catalogue=self.files.catalogue,
             assignment_version=self.files.version,
@@ -157,29 +159,38 @@ class Run:
         self.most = most
         self.executor: Executor | None = None
         self.pending: dict[Future, Job] = {}
+        self.done: SimpleQueue[Future] = SimpleQueue()
 
     def submit(self, job: Job) -> Iterator[Step]:
-        """Start a job; first waits, and yields what is done, while too many are under way."""
-        while len(self.pending) >= self.most:
-            yield from self.wait()
+        """Start a job; first waits, and yields what is done, where too many are under way.
+
+        It then waits for half of them: several jobs made in a row take less time than one now and then.
+        """
+        if len(self.pending) >= self.most:
+            while len(self.pending) > self.most // 2:
+                yield from self.wait()
         if self.executor is None:
             self.executor = self.make_executor()
         try:
-            self.pending[self.executor.submit(run_job, job.to_bytes())] = job
+            future = self.executor.submit(run_job, job.to_bytes())
         except BrokenExecutor:
             yield from self.recover([job])
+        else:
+            self.pending[future] = job
+            future.add_done_callback(self.done.put)
 
     def wait(self) -> Iterator[Step]:
-        done, _ = wait(self.pending, return_when=FIRST_COMPLETED)
-        lost = []
+        lost, done = [], [self.done.get()]
+        while not self.done.empty():
+            done.append(self.done.get())
         for future in done:
             job = self.pending.pop(future)
             try:
-                result = Result.from_json(json.loads(future.result()))
+                data = future.result()
             except BrokenExecutor:
                 lost.append(job)
                 continue
-            yield _stored(self.store, result)
+            yield _stored(self.store, Result.from_json(json.loads(data)), data)
         if lost:
             yield from self.recover(lost)
 
@@ -187,6 +198,7 @@ class Run:
         """A worker died and took the pool with it: a new pool, and one of its own for each job that was under way."""
         lost += self.pending.values()
         self.pending.clear()
+        self.done = SimpleQueue()  # the old executor's futures end too, as lost ones
         self.close()
         for job in lost:
             yield _stored(self.store, _alone(job, self.make_executor))
@@ -209,7 +221,7 @@ def grade_set(
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
     make = make_executor or (lambda: local_executor(settings.jobs))
-    run = Run(store, make, 4 * settings.jobs + 4)
+    run = Run(store, make, 16 * settings.jobs)
     try:
         for student, folder in course.submissions(name).items():
             if students is not None and student not in students:
@@ -243,13 +255,13 @@ def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Ste
     return _stored(store, prepared)
 
 
-def _stored(store: Store, result: Result, ran: bool = True) -> Step:
+def _stored(store: Store, result: Result, data: bytes | None = None) -> Step:
     try:
-        store.put(result)
+        store.put(result, data)
     except OSError as error:
         where = store.path(result.assignment, result.student)
-        return Step(result, ran, f"{result.student}: {where} cannot be written: {error.strerror}")
-    return Step(result, ran)
+        return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")
+    return Step(result, True)
 
 
 def _alone(job: Job, make_executor: Callable[[], Executor]) -> Result:

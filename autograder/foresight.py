@@ -140,6 +140,7 @@ class Foresight:
     def __init__(self, names: list[str], asked: list[Asked], disturbed_runs: list[list[Asked]]) -> None:
         self.names = names
         self.requests: list[Asked] = []
+        self._blobs: dict[float, list[bytes]] = {}
         answers = {blob for a in asked for blob in a.answer if _is_telling(blob)}
         independent = Counter(a.identity for a in disturbed_runs[0])
         for run in disturbed_runs[1:]:
@@ -166,10 +167,11 @@ class Foresight:
             self.requests.append(request)
 
     def message(self, seconds: float) -> tuple[dict[str, Any], list[bytes]]:
-        """The one request for all of them; each may take `seconds`."""
-        requests = [{**r.header, "seconds": seconds, "blobs": len(r.blobs)} for r in self.requests]
-        blobs = [blob for r in self.requests for blob in r.blobs]
-        return {"op": "several", "names": self.names, "requests": requests}, blobs
+        """The one request for all of them, as a first blob of JSON; each may take `seconds`."""
+        if seconds not in self._blobs:  # the same for the whole class
+            requests = [{**r.header, "seconds": seconds, "blobs": len(r.blobs)} for r in self.requests]
+            self._blobs[seconds] = [json.dumps(requests).encode(), *(blob for r in self.requests for blob in r.blobs)]
+        return {"op": "several", "names": self.names}, self._blobs[seconds]
 
 
 class Answers:

@@ -213,8 +213,10 @@ class Client:
 
     `sources` maps names to the text of the cell that defines them. `budget` is the time left for one test cell.
     `asked` lists the requests of the test cell where they are wanted; `seen` changes every answer on its way in.
-    `foreseen` is the latest request where it was asked ahead, and `same` says that its answer is the reference's, bit
-    for bit. `live` counts what the test cell learnt from elsewhere than the answers asked ahead.
+    `right` are, by their digests, calls that the reference has answered. `foreseen` is the latest request where it is
+    one of them or was asked ahead, and `same` says that its answer is the reference's, bit for bit. `live` counts what
+    the test cell learnt from elsewhere than the answers asked ahead. `is_new` says that the student's process still
+    holds what an earlier test cell's handles stand for.
     """
 
     transport: Transport
@@ -228,15 +230,18 @@ class Client:
     room: float = EXERCISE_BYTES
     asked: list[Asked] | None = None
     seen: Callable[[Any], Any] | None = None
+    right: dict[str, Asked] = field(default_factory=dict)
     ahead: Answers | None = None
     found_ahead: tuple[list[str], dict, list[bytes]] | None = None
     foreseen: Asked | None = None
     same: bool = False
     origins: dict[int, dict[str, Any]] = field(default_factory=dict)
     live: int = 0
+    is_new: bool = True
 
     def begin(self) -> None:
         """A test cell begins: its answers have all the room again, and no handle is known."""
+        self.is_new = True
         self.room = EXERCISE_BYTES
         self.ahead = self.found_ahead = self.foreseen = None
         self.origins = {}
@@ -262,11 +267,8 @@ class Client:
                 raise OneByOne  # time and memory are for one request after the other
             replies.append((part, list(islice(rest, size))))
         self.ahead = Answers(foresight, replies)
-        digest = hashlib.sha256(json.dumps([reply.get("found"), parts]).encode())
-        for blob in answer:
-            digest.update(b"%d." % len(blob))
-            digest.update(blob)
-        return digest.hexdigest()
+        told = json.dumps([reply.get("found"), parts, list(map(len, answer))]).encode()
+        return hashlib.sha256(b"".join([told, b"\n", *answer])).hexdigest()
 
     def request(self, header: dict, blobs: list[bytes]) -> tuple[dict, list[bytes]]:
         """A request that runs the student's code, within the time that the exercise has left."""
@@ -289,6 +291,7 @@ class Client:
     def _charged(self, header: dict, blobs: list[bytes], seconds: float) -> tuple[dict, list[bytes]]:
         """The reply to a request, whose time and size the exercise pays for."""
         start, received = time.monotonic(), self.transport.received
+        header, self.is_new = {**header, "forget": self.is_new}, False
         try:
             return self.transport.ask(header, blobs, seconds, self._call_back)
         finally:
@@ -356,16 +359,19 @@ class Client:
         taken = self.ahead.take(self.check, path, by_origin, blobs) if self.ahead else None
         if taken is not None:
             number, self.foreseen, reply, answer = taken
-            self.same = answer == self.foreseen.answer and _same_node(reply.get("ok"), self.foreseen.reply.get("ok"))
             entry = Entry(self.check, self.foreseen.key)
         else:
-            number, self.foreseen, reply, answer = len(self.asked or ()), None, None, []
+            number, reply, answer = len(self.asked or ()), None, []
             entry = Entry(self.check, self._digest(path, header, [header[n] for n, _ in values], blobs))
+            self.foreseen = self.right.get(entry.key) if "name" in by_origin["target"] else None
         try:
             if reply is None:
                 reply, answer = self.request(header, blobs)
             elif "error" in reply:
                 raise raised(reply["error"])
+            if self.foreseen is not None:
+                right = self.foreseen
+                self.same = answer == right.answer and _same_node(reply.get("ok"), right.reply.get("ok"))
             value = self.unpack(reply.get("ok"), answer, f"{path}()")
         except StudentRaised as error:
             # with the message: the same kind of error may have quite another cause
@@ -432,10 +438,6 @@ class Client:
 
     def restore(self) -> None:
         self.arrange({"op": "restore"})
-
-    def forget(self) -> None:
-        self.callbacks.clear()  # first, because the student's process may refuse the rest
-        self.arrange({"op": "forget"})
 
 
 class Handle:

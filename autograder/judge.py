@@ -14,21 +14,20 @@ import gc
 import io
 import json
 import multiprocessing
-import re
+import os
 import resource
 import sys
 import time
 import traceback
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
-from autograder.cellcode import bound_names, compiled, used_names
+from autograder.cellcode import bound_names, compiled_silent, used_names
 from autograder.checks import Session, session
 from autograder.foresight import DISTURBANCE_SEED, DISTURBANCES, Asked, Foresight, disturbed, disturbed_names
 from autograder.handles import (
@@ -55,18 +54,19 @@ MOST_CLEAN_BYTES = 4_000_000
 LONGEST_ID = 200
 OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
 OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first
-MENTIONS = {"matplotlib": re.compile(r"matplotlib|\bplt\b|pylab"), "torch": re.compile("torch")}
+MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
+OF_THE_SET = ("source", "catalogue", "files")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 @dataclass
 class Job:
-    """Everything a worker needs to judge one submission."""
+    """Everything a worker needs to judge one submission; `cells` are those of the rebuilt notebook, as JSON."""
 
     student: str
     assignment: str
     key: str
-    cells: list[dict[str, Any]]
+    cells: str
     source: str
     catalogue: str
     assignment_version: str
@@ -80,11 +80,15 @@ class Job:
     arrived: str = ""
 
     def to_bytes(self) -> bytes:
-        return json.dumps(vars(self)).encode()
+        """Three lines of JSON: the submission's own fields, its cells, and what is the same for the whole class."""
+        own = {name: value for name, value in vars(self).items() if name not in ("cells", *OF_THE_SET)}
+        of_the_set = _set_to_bytes(self.source, self.catalogue, *self.files.items())
+        return b"\n".join([json.dumps(own).encode(), self.cells.encode(), of_the_set])
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Job:
-        return cls(**json.loads(data))
+        own, cells, of_the_set = data.split(b"\n")
+        return cls(**json.loads(own), cells=cells.decode(), **_set_from_bytes(of_the_set))
 
     def result(self, **more: Any) -> Result:
         """A result of this job: what is known beforehand, and `more` fields of it."""
@@ -107,13 +111,23 @@ class Job:
         return self.result(status=UNREADABLE, reason=reason, events=events)
 
     def rebuilt(self) -> Rebuilt:
-        return Rebuilt([RebuiltCell(**c) for c in self.cells], list(self.notes), list(self.events))
+        return Rebuilt([RebuiltCell(**c) for c in json.loads(self.cells)], list(self.notes), list(self.events))
 
 
-def libraries_of(job: Job) -> list[str]:
+@lru_cache(maxsize=2)
+def _set_to_bytes(source: str, catalogue: str, *files: tuple[str, str]) -> bytes:
+    return json.dumps(dict(zip(OF_THE_SET, (source, catalogue, dict(files)), strict=True))).encode()
+
+
+@lru_cache(maxsize=2)
+def _set_from_bytes(data: bytes) -> dict[str, Any]:
+    return json.loads(data)
+
+
+def libraries_of(rebuilt: Rebuilt) -> list[str]:
     """The large libraries that the student's cells speak of."""
-    text = "\n".join(c["source"] for c in job.cells if c["cell_type"] == "code" and c["kind"] != "test")
-    return [name for name, mentioned in MENTIONS.items() if mentioned.search(text)]
+    text = "\n".join(c.source for c in rebuilt.cells if c.cell_type == "code" and c.kind != "test")
+    return [name for name, words in MENTIONS.items() if any(word in text for word in words)]
 
 
 # ------------------------------------------------------------------------------------------ test cells
@@ -206,12 +220,18 @@ class Judged(Source):
         super().__init__(*args, **kwargs)
         self._runs: dict[tuple, Outcome] = {}
         self._foresights: dict[tuple, Foresight] = {}
+        self._right_answers: dict[tuple, dict[str, Asked]] = {}
         self.known: dict[tuple, Outcome] = {}
         self._of_student: tuple[str | None, dict[str, Any]] = None, {}
 
     @cached_property
     def _needs_id(self) -> dict[str, bool]:
         return {g: "student_id" in t.names for g, t in self.tests.items()}
+
+    @cached_property
+    def own_id(self) -> str:
+        """The student_id that the source notebook itself holds; "" where it holds none."""
+        return self.reference.get("student_id", "")
 
     def _run(
         self,
@@ -245,6 +265,14 @@ class Judged(Source):
         client.sources = {n: self.solution_text(n) for n in test.solution_names}
         return client
 
+    def right_answers(self, test: TestCell, seed: int) -> dict[str, Asked]:
+        """Calls of functions that the test cell makes of everybody, by their digests, with the reference's answers."""
+        key = test.grade_id, seed
+        if key not in self._right_answers:
+            asked = self.reference_outcome(test, seed, self.own_id).asked
+            self._right_answers[key] = {a.key: a for a in asked if a.is_plain and "name" in a.header["target"]}
+        return self._right_answers[key]
+
     def remember(self, key: tuple, outcome: Outcome) -> None:
         """Keep an outcome that follows from the answers alone, under a digest of them."""
         if len(self.known) >= MOST_KNOWN_OUTCOMES:
@@ -266,7 +294,7 @@ class Judged(Source):
             return None
         key = test.grade_id, seed
         if key not in self._foresights:
-            asked = self.reference_outcome(test, seed, "").asked
+            asked = self.reference_outcome(test, seed, self.own_id).asked
             runs = [self._asked_disturbed(test, seed, sign) for sign in DISTURBANCES]
             self._foresights[key] = Foresight(sorted(test.names), asked, runs)
         return self._foresights[key]
@@ -287,7 +315,7 @@ class Judged(Source):
             if used_names(text) & personal and "student_id" not in bound_names(text):
                 try:
                     with contextlib.redirect_stdout(io.StringIO()):
-                        exec(compiled(text, f"<{self.name}: personal>"), namespace)
+                        exec(compiled_silent(text, f"<{self.name}: personal>"), namespace)
                 except Exception as error:
                     raise BadSource(f"{self.name}: no numbers for {student_id!r}: {type(error).__name__}") from error
                 personal |= {n for n in bound_names(text) if not callable(namespace.get(n))}
@@ -296,8 +324,9 @@ class Judged(Source):
 
     def reference_outcome(self, test: TestCell, seed: int, student_id: str) -> Outcome:
         """What the test cell says about the reference's answers. Raises BadSource when they are not all right."""
-        key = None if self._needs_id[test.grade_id] else (test.grade_id, seed)
-        asked = None if key is None else []
+        is_personal = self._needs_id[test.grade_id]
+        key = None if is_personal and student_id != self.own_id else (test.grade_id, seed)
+        asked = None if is_personal else []
         outcome = self._run(key, test, seed, lambda: self._client(test, self.namespace_for(test, student_id), asked))
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
@@ -310,17 +339,16 @@ class Judged(Source):
     ) -> Iterator[tuple[Variant, Outcome]]:
         """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads."""
         names = self.namespace_for(test, student_id)
+        right = self.right_answers(test, seed)
+
+        def client_for(variant: Variant) -> Client:
+            client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
+            client.right = right
+            return client
+
         for variant in variants:
             key = None if self._needs_id[test.grade_id] else (test.grade_id, seed, variant.exercise, variant.name)
-            outcome = self._run(
-                key,
-                test,
-                seed,
-                lambda variant=variant: self._client(
-                    test, {**names, variant.exercise: value_for(variant, names, student_id)}
-                ),
-                only_data,
-            )
+            outcome = self._run(key, test, seed, partial(client_for, variant), only_data)
             yield variant, outcome
 
 
@@ -330,12 +358,12 @@ class Judged(Source):
 class Judge:
     """The run of one job. `ahead`: ask at once what a test cell asks of everybody; may raise OneByOne."""
 
-    def __init__(self, job: Job, source: Judged, sandbox: Sandbox, ahead: bool = True) -> None:
+    def __init__(self, job: Job, source: Judged, ahead: bool = True) -> None:
         self.ahead = ahead
         self.job = job
         self.source = source
         self.rebuilt = job.rebuilt()
-        self.sandbox = sandbox
+        self.libraries = libraries_of(self.rebuilt)
         settings = source.notebook.metadata.get("autograder", {})
         self.limits = Limits().changed(job.limits).changed(settings)
         self.outputs: dict[int, list[dict[str, Any]]] = {}
@@ -351,7 +379,8 @@ class Judge:
     def run(self) -> Result:
         start = time.monotonic()
         files = {name: base64.b64decode(data) for name, data in self.job.files.items()}
-        student = self.sandbox.start(self.limits, files, libraries_of(self.job))
+        sandbox = sandbox_for(self.job.sandbox, "torch" in self.libraries)
+        student = sandbox.start(self.limits, files, self.libraries)
         self.transport = RemoteTransport(student, start + self.limits.notebook_seconds)
         self.client = Client(self.transport, self.limits.call_seconds, self.sources)
         try:
@@ -432,15 +461,18 @@ class Judge:
         exercise = Exercise(test.grade_id, test.title, test.points, solution_ids=test.solution_ids, answered=answered)
         student_id = self._student_id() if "student_id" in test.names else None
         given = {} if student_id is None else {"student_id": student_id}
-        student_id = student_id or self.source.reference.get("student_id", "")
-        try:
-            expected = self.source.reference_outcome(test, self.job.seed, student_id)
-        except BadSource as error:
-            student_id = self.source.reference.get("student_id", "")
-            expected = self.source.reference_outcome(test, self.job.seed, student_id)  # else the set is to blame
-            given = {"student_id": student_id}
-            self.events.append(f"{test.grade_id}: the typed student_id cannot be used ({error})")
-        outcome = own = self._try(test, expected, given)
+        student_id = student_id or self.source.own_id
+        expected = self.source.reference_outcome(test, self.job.seed, self.source.own_id)  # has the same checks
+        outcome = self._try(test, expected, given)
+        if not outcome.full and student_id != self.source.own_id:
+            try:
+                expected = self.source.reference_outcome(test, self.job.seed, student_id)
+            except BadSource as error:
+                self.events.append(f"{test.grade_id}: the typed student_id cannot be used ({error})")
+                student_id = self.source.own_id
+                given = {"student_id": student_id}
+                outcome = self._try(test, expected, given)
+        own = outcome
         for name in test.solution_names:
             self.full[name] = own.full
         helpers = [u for u in expected.uses if not self.full.get(u, True)]
@@ -477,13 +509,14 @@ class Judge:
             return None
         if not isinstance(value, str) or len(value) > LONGEST_ID:
             self.events.append("student_id is no id: a long text or a value of another type")
-            return self.source.reference.get("student_id", "")
+            return self.source.own_id
         self.typed_ids.append(value)
         return value
 
     def _try(self, test: TestCell, expected: Outcome, given: dict[str, Any], helpers: Sequence[str] = ()) -> Outcome:
         client = self.client
         client.begin()
+        client.right = self.source.right_answers(test, self.job.seed)
         client.budget = self.limits.exercise_seconds
         key = None
         is_asked_ahead = self.ahead and self.transport.gone is None
@@ -496,10 +529,7 @@ class Judge:
         seconds = self.limits.exercise_seconds + OWN_SECONDS
         outcome = run_test_cell(test, client, self.source, self.job.seed, self._explain, given, seconds, True)
         is_known = key is not None and client.live == 0 and not outcome.internal
-        try:
-            client.forget()
-        except StudentProblem as problem:
-            outcome.internal.append(problem.reason)
+        client.callbacks.clear()
         outcome.internal = [] if self.transport.gone else outcome.internal
         outcome.checks = self._all_checks(expected, outcome)
         if is_known:
@@ -629,7 +659,6 @@ def _png(content: str) -> str:
 
 _sandboxes: dict[tuple[str, bool], Sandbox] = {}
 _sources: dict[str, Judged] = {}
-_torch_wanted: Counter[str] = Counter()  # by set: submissions that speak of torch where the set does not
 
 
 @atexit.register
@@ -639,19 +668,11 @@ def _close_sandboxes() -> None:
     _sandboxes.clear()
 
 
-def sandbox_for(job: Job) -> Sandbox:
-    """The sandbox kept for jobs like this one.
-
-    One with torch in it is apart: each start and end of a process takes twice as long there. Where the set itself has
-    no torch, it is worth its start from the second submission on; the first one imports torch for itself.
-    """
-    wants_torch = "torch" in libraries_of(job)
-    if wants_torch and not MENTIONS["torch"].search(job.source):
-        _torch_wanted[job.assignment_version] += 1
-        wants_torch = _torch_wanted[job.assignment_version] > 1
-    key = job.sandbox, wants_torch
+def sandbox_for(mode: str, wants_torch: bool) -> Sandbox:
+    """The kept sandbox; one with torch in it is apart, where each start and end of a process takes twice as long."""
+    key = mode, wants_torch
     if key not in _sandboxes:
-        _sandboxes[key] = Sandbox(job.sandbox, LIBRARIES if wants_torch else LIBRARIES.keys() - {"torch"})
+        _sandboxes[key] = Sandbox(mode, LIBRARIES if wants_torch else LIBRARIES.keys() - {"torch"})
     return _sandboxes[key]
 
 
@@ -659,10 +680,9 @@ def source_of(job: Job) -> Judged:
     """The parsed source of the job's set, kept from job to job."""
     if job.assignment_version not in _sources:
         _sources.clear()
-        import matplotlib
-
-        matplotlib.use("agg")
+        os.environ["MPLBACKEND"] = "agg"  # for a set that draws; others need not import matplotlib
         gc.freeze()  # modules stay: the collector need not look at them again, nor at the end
+        gc.enable()  # a worker of the pool imported them without it
         _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment)
     return _sources[job.assignment_version]
 
@@ -693,15 +713,14 @@ def guard_worker(seconds: float) -> None:
 def run_job(data: bytes) -> bytes:
     """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
-    sandbox = sandbox_for(job)
     source = source_of(job)
-    judge = Judge(job, source, sandbox)
+    judge = Judge(job, source)
     guard_worker(3 * judge.limits.notebook_seconds + 60)
     try:
         try:
             result = judge.run()
         except OneByOne:
-            judge = Judge(job, source, sandbox, ahead=False)
+            judge = Judge(job, source, ahead=False)
             result = judge.run()
     except (SandboxRefused, BadSource, BadCatalogue):
         raise

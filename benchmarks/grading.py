@@ -1,6 +1,6 @@
 """Time for each submission: nbgrader as it comes against `python -m autograder`, in one run on one core.
 
-    python benchmarks/grading.py [--count 200] [--set ps2-self-attention] [--feedback]
+    python benchmarks/grading.py [--count 500] [--set ps2-self-attention] [--feedback]
 
 Both grade the same class (see `made_class.py`) from an empty gradebook, as whole commands: start-up is included.
 `--feedback` adds `nbgrader generate_feedback` on the one side and `python -m autograder feedback` on the other.
@@ -37,7 +37,7 @@ def own_share(folder: Path, name: str) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=200, help="submissions (default 200)")
+    parser.add_argument("--count", type=int, default=500, help="submissions (default 500)")
     parser.add_argument("--set", default="ps2-self-attention")
     parser.add_argument("--feedback", action="store_true", help="include writing the feedback")
     options = parser.parse_args()

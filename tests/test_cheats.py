@@ -396,6 +396,7 @@ channel._npy_header = lambda descr, shape: header(descr, (10**9,))
 import numpy as np
 def softmax(z): return np.zeros(2)""",
     "nested as deep as it goes": """
+import json
 from autograder.student import Workspace
 sys.setrecursionlimit(10**6)
 def deep(n):
@@ -403,7 +404,7 @@ def deep(n):
     for _ in range(n): x = [x]
     return x
 def several(self, request, blobs, sent):
-    return {'found': {}, 'blobs': 0, 'replies': [{'ok': deep(900), 'changed': deep(900), 'blobs': 0}] * len(request['requests'])}
+    return {'found': {}, 'blobs': 0, 'replies': [{'ok': deep(900), 'changed': deep(900), 'blobs': 0}] * len(json.loads(blobs[0]))}
 Workspace.do_several = several
 Workspace.do_call = lambda *a: {'ok': None, 'changed': [deep(900)]}
 type(get_ipython()).run = lambda *a: {'error': {'type': deep(900)}, 'outputs': [{'output_type': 'error', 'ename': deep(900), 'traceback': [deep(900)]}]}""",
@@ -453,7 +454,7 @@ BATCH = {
     "no answers but verdicts": "reply = {'found': {}, 'blobs': 0, 'replies': [{'ok': None, 'passed': True, 'blobs': 0}] * len(reply['replies'])}",
     "errors that are none": "reply['replies'] = [{'error': None, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
     "time that ran out": "reply['replies'] = [{'error': {'kind': 'timeout'}, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
-    "the questions as answers": "sent[:] = blobs; reply['blobs'] = 0; reply['replies'] = [{'ok': p['args'][0] if p.get('args') else None, 'blobs': p['blobs']} for p in request['requests']]",
+    "the questions as answers": "sent[:] = blobs[1:]; reply['blobs'] = 0; reply['replies'] = [{'ok': p['args'][0] if p.get('args') else None, 'blobs': p['blobs']} for p in json.loads(blobs[0])]",
     "handles of others": "for part in reply['replies']: part['ok'] = {'handle': 1, 'callable': True, 'type': 'numpy.ndarray', 'mro': ['numpy.ndarray']}",
 }
 
@@ -462,6 +463,7 @@ BATCH = {
 def test_nothing_is_gained_by_having_all_questions_at_once(cheat: str) -> None:
     """Each answer is a plausible one, to one of the questions or to none; whatever is done with them, none is right."""
     code = f"""
+import json
 from autograder.student import Workspace
 several = Workspace.do_several
 def at_once(self, request, blobs, sent):
@@ -478,13 +480,13 @@ Workspace.do_several = at_once"""
 def test_every_question_is_asked_once_and_for_real() -> None:
     """There is no rehearsal to be told from the real thing: disturbed runs are made of the reference, elsewhere."""
     spy = """
-import collections, hashlib
+import collections, json
 from autograder.student import Workspace
 several, times, messages = Workspace.do_several, collections.Counter(), []
 def counting(self, request, blobs, sent):
     messages.append(request['names'])
-    start = 0
-    for part in request['requests']:
+    start = 1
+    for part in json.loads(blobs[0]):
         if part['op'] == 'call':
             times[part['target'].get('name'), b''.join(blobs[start:start + part['blobs']])] += 1
         start += part['blobs']
@@ -591,10 +593,12 @@ Workspace.do_replace = keeping"""  # keeps each helper that is lent for follow-t
 
 
 def test_follow_through_is_no_oracle_for_other_exercises() -> None:
-    """The stub of softmax is kept and used for everything that comes later, against a refused `forget`."""
+    """The stub of softmax is kept and used for everything that comes later: nothing is forgotten or restored."""
     keep = f"""{HOARD}
+answer = Workspace.answer
+def forgetting_nothing(self, request, *more): return answer(self, {{**request, 'forget': False}}, *more)
 def refuse(self, *a): raise ValueError('no')
-Workspace.do_forget = Workspace.do_restore = refuse"""
+Workspace.answer, Workspace.do_restore = forgetting_nothing, refuse"""
     body = "def twice(f, x):\n    return hoard[0](x) if hoard else x"
     answers = {**STUBS, "softmax": "def softmax(z):\n    return z", "attend": RIGHT["attend"], "twice": body}
     probe = "for n in range(5):\n    try: print('oracle says', hoard[0](np.ones(2)))\n    except Exception as e: print('silent', e)"

@@ -25,7 +25,7 @@ from autograder import engine, nbgrader_plugin
 from autograder.course import Course
 from autograder.engine import Settings, grade_set
 from autograder.gradebook import ensure_assignment, scores, write
-from autograder.judge import run_job
+from autograder.judge import Job, run_job
 from autograder.notebooks import MAX_BYTES
 from autograder.release import ReleaseError, release
 from autograder.sandbox import SandboxRefused
@@ -266,7 +266,7 @@ def test_a_fault_of_the_grader_costs_one_submission(
     course: Course, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def faulty(data: bytes) -> bytes:
-        if json.loads(data)["student"] == "ada":
+        if Job.from_bytes(data).student == "ada":
             raise ZeroDivisionError("oops")
         return run_job(data)
 

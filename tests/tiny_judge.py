@@ -189,7 +189,7 @@ def job_for(notebook: nbformat.NotebookNode, limits: dict[str, Any] | None = Non
         **{"assignment_version": "tiny-1", "grader_version": "g", "seed": 5},
     }
     return Job(
-        cells=[vars(c) for c in rebuilt.cells],
+        cells=json.dumps([vars(c) for c in rebuilt.cells]),
         source=nbformat.writes(source),
         limits={**LIMITS, **(limits or {})},
         notes=rebuilt.notes,
