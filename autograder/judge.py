@@ -260,8 +260,8 @@ class Judged(Source):
                 self._runs[key] = outcome
         return outcome
 
-    def _client(self, test: TestCell, namespace: dict[str, Any], asked: list[Asked] | None = None) -> Client:
-        client = Client(LocalTransport(namespace), call_seconds=600.0, asked=asked)
+    def _client(self, test: TestCell, namespace: dict[str, Any], **more: Any) -> Client:
+        client = Client(LocalTransport(namespace), call_seconds=600.0, **more)
         client.sources = {n: self.solution_text(n) for n in test.solution_names}
         return client
 
@@ -327,7 +327,9 @@ class Judged(Source):
         is_personal = self._needs_id[test.grade_id]
         key = None if is_personal and student_id != self.own_id else (test.grade_id, seed)
         asked = None if is_personal else []
-        outcome = self._run(key, test, seed, lambda: self._client(test, self.namespace_for(test, student_id), asked))
+        outcome = self._run(
+            key, test, seed, lambda: self._client(test, self.namespace_for(test, student_id), asked=asked)
+        )
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
@@ -340,15 +342,17 @@ class Judged(Source):
         """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads."""
         names = self.namespace_for(test, student_id)
         right = self.right_answers(test, seed)
-
-        def client_for(variant: Variant) -> Client:
-            client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
-            client.right = right
-            return client
-
         for variant in variants:
             key = None if self._needs_id[test.grade_id] else (test.grade_id, seed, variant.exercise, variant.name)
-            outcome = self._run(key, test, seed, partial(client_for, variant), only_data)
+            outcome = self._run(
+                key,
+                test,
+                seed,
+                lambda variant=variant: self._client(
+                    test, {**names, variant.exercise: value_for(variant, names, student_id)}, right=right
+                ),
+                only_data,
+            )
             yield variant, outcome
 
 

@@ -511,19 +511,17 @@ class Shell(InteractiveShell):
 
         Where that cannot be done, it is done IPython's way, which runs what stands before the faulty statement.
         """
-        shown = [node for node in nodelist[-1:] if isinstance(node, ast.Expr)]
-        others = nodelist[: len(nodelist) - len(shown)]
-        code = None
+        others = nodelist[:-1] if nodelist and isinstance(nodelist[-1], ast.Expr) else nodelist
         if interactivity == "last_expr" and len(others) > 1:
             try:
                 code = compiler(ast.Module(others, []), cell_name, "exec")
             except (SyntaxError, ValueError, MemoryError, RecursionError):
-                shown = nodelist
-        else:
-            shown = nodelist
-        if code is not None and await self.run_code(code, result):
-            return True
-        return bool(await super().run_ast_nodes(shown, cell_name, interactivity, compiler, result))
+                code = None
+            if code is not None:
+                if await self.run_code(code, result):
+                    return True
+                nodelist = nodelist[len(others) :]
+        return bool(await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result))
 
     def _transformers(self) -> list[list[Any]]:
         manager = self.input_transformer_manager

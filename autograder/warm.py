@@ -49,7 +49,7 @@ FIRST_CELLS = (
     "an error of = = syntax",
 )
 """What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
-FIRST_ARGUMENTS = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
+FIRST_SHAPES = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
 TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -317,7 +317,7 @@ def _rehearse() -> None:
 
     workspace = Workspace({"first": lambda *values: values}, seconds=False)
     for kind in (float, np.float32, bool):
-        for shape in FIRST_ARGUMENTS:
+        for shape in FIRST_SHAPES:
             blobs: list[bytes] = []
             value = np.ones(shape, kind)
             call = {"op": "call", "target": {"name": "first"}, "kwargs": {}}
