@@ -2,7 +2,10 @@
 
 import gc
 
-gc.disable()  # what is imported stays: the collector need not look at it, here and in each worker of the pool
+# Here and in each worker of the pool: what is imported stays, so the collector need not look at it; later it looks
+# seldom, for a class's notebooks and results are made of many small things and hardly a circle among them.
+gc.disable()
+gc.set_threshold(50_000)
 
 if __name__ == "__main__":
     from autograder.cli import cli

@@ -141,7 +141,8 @@ class Foresight:
         self.names = names
         self.requests: list[Asked] = []
         self._blobs: dict[float, list[bytes]] = {}
-        answers = {blob for a in asked for blob in a.answer if _is_telling(blob)}
+        # an answer that its own question holds already gives nothing away
+        answers = {blob for a in asked for blob in a.answer if blob not in a.blobs and _is_telling(blob)}
         independent = Counter(a.identity for a in disturbed_runs[0])
         for run in disturbed_runs[1:]:
             independent &= Counter(a.identity for a in run)

@@ -384,7 +384,7 @@ class Judge:
         start = time.monotonic()
         files = {name: base64.b64decode(data) for name, data in self.job.files.items()}
         sandbox = sandbox_for(self.job.sandbox, "torch" in self.libraries)
-        student = sandbox.start(self.limits, files, self.libraries)
+        student = sandbox.start(self.limits, files, self.libraries, self.source.given)
         self.transport = RemoteTransport(student, start + self.limits.notebook_seconds)
         self.client = Client(self.transport, self.limits.call_seconds, self.sources)
         try:

@@ -78,6 +78,7 @@ class Source:
 
     Names in the notebook's metadata `autograder: {"student_side": [...]}` resolve in test cells to the student's
     values although locked cells bind them: given classes whose objects are handed to a student's function.
+    `given` are the locked code cells, each with its number when students' notebooks are run.
     """
 
     def __init__(self, notebook: NotebookNode, catalogue: str = "", name: str = "the set") -> None:
@@ -88,6 +89,7 @@ class Source:
         self.written: dict[str, tuple[str, float]] = {}
         self.solutions: dict[str, str] = {}
         self.code_in_order: list[str] = []
+        self.given: list[tuple[int, str]] = []
         self._trusted_names: set[str] = set()
         self._read_cells()
 
@@ -131,6 +133,7 @@ class Source:
                 pending = []
             else:
                 self._trusted_names |= bound_names(cell.source, imports=True)
+                self.given.append((sum(1 for text in self.code_in_order if text.strip()), cell.source))
         self._trusted_names -= solution_names
         self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
         for test in self.tests.values():

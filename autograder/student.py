@@ -20,9 +20,9 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
-from contextlib import contextmanager, nullcontext
-from types import FunctionType
-from typing import Any
+from contextlib import nullcontext
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 from IPython.core.compilerop import CachingCompiler
@@ -35,6 +35,7 @@ from autograder.channel import Channel, Closed, TooLarge, pack, unpack
 
 MAX_TEXT = 2000
 MISSING = object()
+UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class OutOfTime(KeyboardInterrupt):
@@ -45,22 +46,25 @@ def _alarm(signum: int, frame: Any) -> None:
     raise OutOfTime("out of time")
 
 
-@contextmanager
-def time_limit(seconds: float | None, is_prepared: bool = False):
+class time_limit:
     """Raise OutOfTime in the main thread after `seconds`, again every half second until the block ends.
 
     `is_prepared`: an earlier limit in the same request has set the signal's handler.
     """
-    if not seconds:
-        yield
-        return
-    if not is_prepared:
-        signal.signal(signal.SIGALRM, _alarm)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 0.5)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+
+    def __init__(self, seconds: float | None, is_prepared: bool = False) -> None:
+        self.seconds = seconds
+        self.is_prepared = is_prepared
+
+    def __enter__(self) -> None:
+        if self.seconds:
+            if not self.is_prepared:
+                signal.signal(signal.SIGALRM, _alarm)
+            signal.setitimer(signal.ITIMER_REAL, self.seconds, 0.5)
+
+    def __exit__(self, *raised: Any) -> None:
+        if self.seconds:
+            signal.setitimer(signal.ITIMER_REAL, 0)
 
 
 def is_memory_error(error: BaseException) -> bool:
@@ -409,16 +413,60 @@ def _no_magic(line: str) -> None:
     """Stands for a magic that only a notebook's own kernel has and that changes no result."""
 
 
+def _whole_lines(cell: str) -> str:
+    return cell if cell.endswith("\n") else f"{cell}\n"
+
+
+def _shows_nothing(statements: list[ast.stmt]) -> list[ast.stmt]:
+    """A cell's statements without the expression at its end, whose value is shown."""
+    return statements[:-1] if statements and isinstance(statements[-1], ast.Expr) else statements
+
+
+class _Learnt(NamedTuple):
+    """A cell that was compiled before it came; `code` is that of the `statements` that show nothing."""
+
+    flags: int
+    name: str
+    tree: ast.Module
+    statements: list[ast.stmt]
+    code: CodeType
+
+
 class _Compiler(CachingCompiler):
-    """As IPython's, but a cell that was parsed to find out how it is written is not parsed again to run it."""
+    """As IPython's, but nothing is parsed twice: a cell that was parsed to find out how it is written, or one that
+    was learnt.
+    """
 
     def __init__(self) -> None:
         super().__init__()
         self._parsed: tuple[str, int, ast.AST] | None = None
+        self._learnt: dict[str, _Learnt] = {}
+        self._ready: _Learnt | None = None
+
+    def learn(self, cell: str, number: int) -> None:
+        """Compile a given cell that most notebooks will run as their cell `number`; keep nothing where that fails."""
+        whole, flags = _whole_lines(cell), self.flags
+        name = self.get_code_name(cell, whole, number)
+        try:
+            tree = super().ast_parse(whole)
+            statements = _shows_nothing(tree.body)
+            code = self(ast.Module(statements, []), name, "exec")
+        except UNPARSABLE:
+            return
+        if self.flags == flags:
+            self._learnt[whole] = _Learnt(flags, name, tree, statements, code)
+        self.flags = flags  # an import from the __future__ is for cells that come after it in a run
 
     def parse(self, source: str) -> None:
         """Parse a cell and keep the tree for `ast_parse`. Raises what `ast_parse` raises."""
-        self._parsed = source, self.flags, super().ast_parse(source)
+        learnt = self._learnt.pop(source, None)
+        self._ready = learnt if learnt is not None and learnt.flags == self.flags else None
+        self._parsed = source, self.flags, self._ready.tree if self._ready else super().ast_parse(source)
+
+    def ready(self, name: str, statements: list[ast.stmt]) -> CodeType | None:
+        """The code of these very statements where they are of the cell that was parsed last, and had been learnt."""
+        learnt, self._ready = self._ready, None
+        return learnt.code if learnt is not None and (learnt.name, learnt.statements) == (name, statements) else None
 
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
         """As IPython's, with Python's own hash of the text."""
@@ -485,10 +533,10 @@ class Shell(InteractiveShell):
         the student's code has added a transformer.
         """
         if "\n" in raw_cell.strip() and self._transformers() == self._own_transformers:
-            whole = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+            whole = _whole_lines(raw_cell)
             try:
                 self.compile.parse(whole)
-            except (SyntaxError, ValueError, MemoryError, RecursionError):
+            except UNPARSABLE:
                 return super().transform_cell(raw_cell)
             return whole
         return super().transform_cell(raw_cell)
@@ -511,11 +559,12 @@ class Shell(InteractiveShell):
 
         Where that cannot be done, it is done IPython's way, which runs what stands before the faulty statement.
         """
-        others = nodelist[:-1] if nodelist and isinstance(nodelist[-1], ast.Expr) else nodelist
+        others = _shows_nothing(nodelist)
         if interactivity == "last_expr" and len(others) > 1:
+            code = None if self.ast_transformers else self.compile.ready(cell_name, others)
             try:
-                code = compiler(ast.Module(others, []), cell_name, "exec")
-            except (SyntaxError, ValueError, MemoryError, RecursionError):
+                code = code or compiler(ast.Module(others, []), cell_name, "exec")
+            except UNPARSABLE:
                 code = None
             if code is not None:
                 if await self.run_code(code, result):

@@ -50,6 +50,7 @@ FIRST_CELLS = (
 )
 """What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
 FIRST_SHAPES = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
+MAX_DATAGRAM = 65536
 TASKS = 4  # processes and threads of a submission that run at full priority
 
 libc = ctypes.CDLL(None, use_errno=True)
@@ -441,13 +442,17 @@ class Warm:
                 return
 
     def one_message(self) -> bool:
-        data, fds, _, _ = socket.recv_fds(self.control, 65536, 1)
+        data, fds, _, _ = socket.recv_fds(self.control, MAX_DATAGRAM, 1)
         if not data:
             return False
         message = json.loads(data)
         if message["op"] == "start":
             self.load(message["libraries"])
             self.start(message["id"], message["limits"], fds[0])
+        elif message["op"] == "learn":
+            for number, text in message["cells"]:
+                self.shell.compile.learn(text, number)
+            self._settle()
         elif message["op"] == "end":
             self.control.send(json.dumps(self.end(message["id"])).encode())
         return True

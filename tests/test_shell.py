@@ -22,9 +22,13 @@ class Long(Shell):
     def _store_inputs(self, *args):
         type(self.history_manager).store_inputs(self.history_manager, *args)
 
-shell = {"short": Shell, "long": Long}[sys.argv[1]].instance()
+shell = (Long if sys.argv[1] == "long" else Shell).instance()
+cells = json.load(sys.stdin)
+if sys.argv[1] == "learnt":
+    for number, cell in enumerate(cells, 1):
+        shell.compile.learn(cell, number)
 real, sys.stdout, sys.stderr = sys.stdout, Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
-results = [shell.run(cell, 10.0) for cell in json.load(sys.stdin)]
+results = [shell.run(cell, 10.0) for cell in cells]
 sys.stdout = real
 print(json.dumps(results))
 """
@@ -45,6 +49,12 @@ NOTEBOOKS = {
     "hooks": ["def told(*a): print('a cell')\nget_ipython().events.register('pre_execute', told)", "1\n2"],
     "transformers": ["def cut(lines): return [l.replace('x', 'y') for l in lines]\n"
                      "get_ipython().input_transformers_post.append(cut)", "x = 1\ny"],
+    "the same cell again": ["a = 1\nb = 2\na + b"] * 3,
+    "the future for a cell that was compiled before": ["from __future__ import annotations\n1",
+                                                       "def g(x: Nowhere): pass\ng.__annotations__"],
+    "trees changed before they are run": ["import ast\nclass Two(ast.NodeTransformer):\n"
+                                          "    def visit_Constant(self, node): return ast.Constant(2)\n"
+                                          "get_ipython().ast_transformers.append(Two())", "a = 1\nb = 1\na + b"],
 }  # fmt: skip
 
 
@@ -57,6 +67,7 @@ def results_of(way: str, cells: list[str]) -> list:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_cells_do_what_they_do_in_ipython(notebook: str) -> None:
-    short, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "long"))
+    short, learnt, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "learnt", "long"))
     assert short == long
+    assert learnt == long
     assert any(r["outputs"] or r["error"] for r in short)
