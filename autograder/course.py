@@ -24,6 +24,12 @@ class CourseError(Exception):
     """The course folder cannot be used as asked; one line that says what is wrong and how to mend it."""
 
 
+def file_number(path: Path) -> tuple[int, int]:
+    """What the names of one and the same file have in common: device and inode. Raises OSError."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
 @dataclass
 class SetFiles:
     """One set of the course: its source notebook, catalogue and data files, read from disk."""
@@ -59,6 +65,11 @@ class SetFiles:
         for name in sorted(self.files):
             digest.update(name.encode() + b"\0" + self.files[name] + b"\0")
         return digest.hexdigest()[:16]
+
+    @cached_property
+    def own_numbers(self) -> set[tuple[int, int]]:
+        """The `file_number` of every file in the set's source folder."""
+        return {file_number(path) for path in self.folder.rglob("*") if path.is_file()}
 
     @property
     def files_as_text(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from autograder import __version__
-from autograder.course import Course, SetFiles
+from autograder.course import Course, SetFiles, file_number
 from autograder.judge import Job, run_job
 from autograder.notebooks import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook, shown
 from autograder.rebuild import Rebuilt, rebuild
@@ -104,7 +104,7 @@ class Prepared:
 
     def _refuse_own_file(self, path: Path) -> None:
         """A hard link looks like any file, also one to the solution."""
-        if path.exists() and any(path.samefile(own) for own in self.files.folder.rglob("*") if own.is_file()):
+        if path.exists() and file_number(path) in self.files.own_numbers:
             raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
 
     def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
