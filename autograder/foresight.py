@@ -3,8 +3,8 @@
 A class shares one seed, so most requests of a test cell are known before a student's process answers the first. Which
 ones is found from runs on the reference: one as it is, and others in which every answer is replaced by something
 else. The reference itself is disturbed in them too, for a test cell may make inputs of what `reference.NAME` gives.
-Only a request that all of them make, and that holds no answer of the reference, is asked ahead of its turn: so
-nothing that depends on a right answer reaches a student's process early.
+Only a request that all of them make, and that holds no answer of the reference to another one, is asked ahead of its
+turn: so nothing that depends on a right answer reaches a student's process early.
 """
 
 from __future__ import annotations
@@ -141,8 +141,10 @@ class Foresight:
         self.names = names
         self.requests: list[Asked] = []
         self._blobs: dict[float, list[bytes]] = {}
-        # an answer that its own question holds already gives nothing away
-        answers = {blob for a in asked for blob in a.answer if blob not in a.blobs and _is_telling(blob)}
+        answered_to: dict[bytes, set[tuple[bytes, ...]]] = {}  # by answer, what was asked
+        for request in asked:
+            for blob in filter(_is_telling, request.answer):
+                answered_to.setdefault(blob, set()).add(tuple(request.blobs))
         independent = Counter(a.identity for a in disturbed_runs[0])
         for run in disturbed_runs[1:]:
             independent &= Counter(a.identity for a in run)
@@ -156,7 +158,7 @@ class Foresight:
                 or not known
                 or not request.is_plain
                 or not independent[request.identity]
-                or not answers.isdisjoint(request.blobs)
+                or any(answered_to.get(blob, set()) - {tuple(request.blobs)} for blob in request.blobs)
             ):
                 ended.add(request.check)
                 continue

@@ -27,7 +27,6 @@ from uuid import uuid4
 
 import dateutil.parser
 import nbformat
-from alembic.script import ScriptDirectory
 from nbgrader import utils
 from nbgrader.api import (
     Assignment,
@@ -143,6 +142,8 @@ def _begin(url: str) -> None:
     engine = create_engine(url)
     try:
         if not inspect(engine).get_table_names():
+            from alembic.script import ScriptDirectory  # takes a while, and is for a new gradebook only
+
             version = ScriptDirectory(ALEMBIC_DIR).get_current_head()
             with engine.begin() as connection:
                 connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))

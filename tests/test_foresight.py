@@ -94,6 +94,19 @@ def _(rng):
             assert not any(np.allclose(read_npy(blob), answer) for answer in answers)
 
 
+@pytest.mark.parametrize("then, number", [("attend(x, np.ones((3, 4)), np.eye(3))", 2), ("attend(V, V, np.eye(1))", 1)])
+def test_an_answer_is_told_by_no_question_but_its_own(then: str, number: int) -> None:
+    """With a single key the output is its value, which the question holds in any case; another one must not."""
+    hidden = f"""
+@check("a single key, then another question")
+def _(rng):
+    x, V = rng.normal(size=(2, 1, 4))
+    attend(x, x, V)
+    {then}
+"""
+    assert len(foreseen("attend", "", hidden)) == number
+
+
 def test_assertions_between_requests_hide_none_of_them() -> None:
     visible = "assert abs(softmax(np.zeros(2))[0] - 0.5) < 1e-9\nassert softmax(np.zeros((2, 3))).shape == (2, 3)"
     assert (
