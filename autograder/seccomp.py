@@ -100,12 +100,14 @@ def program(machine: str) -> bytes:
     return b"".join(parts)
 
 
+class Program(ctypes.Structure):
+    """struct sock_fprog of the kernel."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
+
+
 def install(libc: ctypes.CDLL) -> None:
     """Filter this process's system calls and its children's for ever. Needs no_new_privs. Raises OSError."""
-
-    class Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
-
     code = program(platform.machine())
     filled = Program(len(code) // 8, code)
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filled), 0, 0) != 0:

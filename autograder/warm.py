@@ -11,6 +11,7 @@ import ctypes
 import gc
 import json
 import os
+import platform
 import resource
 import select
 import signal
@@ -461,6 +462,8 @@ class Warm:
         outside = (os.getuid(), os.getgid()) if self.isolate else None
         sock = socket.socket(fileno=fd)
         try:
+            if self.isolate:
+                seccomp.program(platform.machine())  # made once, here: the child finds it
             pid = fork_into_namespaces() if self.isolate else os.fork()
         except OSError as error:
             sock.sendall(frame({"refused": str(error)}))
