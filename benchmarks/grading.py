@@ -1,6 +1,6 @@
 """Time for each submission: nbgrader as it comes against `python -m autograder`, in one run on one core.
 
-    python benchmarks/grading.py [--count 300] [--set ps2-self-attention] [--feedback]
+    python benchmarks/grading.py [--count 500] [--set ps2-self-attention] [--feedback]
 
 Both grade the same class (see `made_class.py`) from an empty gradebook, as whole commands. Two times are printed for
 each: the whole over the number of submissions, start-up included; and what a further submission takes, which is what
@@ -71,7 +71,7 @@ def tell(what: str, ours: list[Run], theirs: Run) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--count", type=int, default=300, help="submissions, two or more (default 300)")
+    parser.add_argument("--count", type=int, default=500, help="submissions, two or more (default 500)")
     parser.add_argument("--set", default="ps2-self-attention")
     parser.add_argument("--feedback", action="store_true", help="include writing the feedback")
     options = parser.parse_args()
