@@ -58,7 +58,7 @@ from autograder.notebooks import Unreadable, new_cell, read_bytes, shown
 from autograder.results import GRADED, Exercise, Result
 from autograder.store import safe_name, write_atomically
 
-AT_ONCE = 200
+AT_ONCE = 100
 """Submissions in one transaction."""
 TRIES = 7
 FIRST_PAUSE = 0.2
