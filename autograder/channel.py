@@ -279,13 +279,11 @@ def unpack(
     reading: Reading | None = None,
 ) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
-    if not isinstance(node, dict):
-        if node is None or isinstance(node, (bool, int, float, str)):
-            return node
-        raise ProtocolError("a value has no type")
+    if node is None or isinstance(node, (bool, int, float, str)):
+        return node
     if depth > MAX_DEPTH + 1:
         raise ProtocolError("a message is nested too deeply")
-    if not node:
+    if not isinstance(node, dict) or not node:
         raise ProtocolError("a value has no type")
     try:
         if "array" in node:  # most values are

@@ -71,6 +71,7 @@ def _told(node: Any) -> bytes:
 
 
 def _same_node(one: Any, other: Any) -> bool:
+    """Whether two JSON nodes are the same value; only nodes that Python takes for equal are written out."""
     return one == other and _told(one) == _told(other)
 
 

@@ -241,7 +241,7 @@ class Sandbox:
             self.close()
             self._open()
         assert self.control is not None
-        self._teach([cell for cell in given if cell not in self.learnt])
+        self._teach(given)
         self.count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         sizes = {"answer_header": MAX_ANSWER_HEADER, "answer_blobs": MAX_ANSWER_BLOBS}
@@ -274,11 +274,14 @@ class Sandbox:
             raise
         return student
 
-    def _teach(self, cells: list[tuple[int, str]]) -> None:
-        """Have cells compiled once for all that come; those that one datagram cannot hold each process compiles."""
+    def _teach(self, given: Iterable[tuple[int, str]]) -> None:
+        """Have new cells compiled once for all that come; where one datagram cannot hold them, each process does it."""
+        cells = [cell for cell in given if cell not in self.learnt]
+        if not cells:
+            return
         self.learnt.update(cells)
         message = json.dumps({"op": "learn", "cells": cells}).encode()
-        if cells and len(message) <= MAX_DATAGRAM:
+        if len(message) <= MAX_DATAGRAM:
             self.control.send(message)
 
     def end(self, number: int) -> dict[str, Any]:

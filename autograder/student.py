@@ -423,12 +423,11 @@ def _shows_nothing(statements: list[ast.stmt]) -> list[ast.stmt]:
 
 
 class _Learnt(NamedTuple):
-    """A cell that was compiled before it came; `code` is that of the `statements` that show nothing."""
+    """A cell that was compiled before it came; `code` is that of its statements that show nothing."""
 
     flags: int
     name: str
     tree: ast.Module
-    statements: list[ast.stmt]
     code: CodeType
 
 
@@ -449,12 +448,11 @@ class _Compiler(CachingCompiler):
         name = self.get_code_name(cell, whole, number)
         try:
             tree = super().ast_parse(whole)
-            statements = _shows_nothing(tree.body)
-            code = self(ast.Module(statements, []), name, "exec")
+            code = self(ast.Module(_shows_nothing(tree.body), []), name, "exec")
         except UNPARSABLE:
             return
         if self.flags == flags:
-            self._learnt[whole] = _Learnt(flags, name, tree, statements, code)
+            self._learnt[whole] = _Learnt(flags, name, tree, code)
         self.flags = flags  # an import from the __future__ is for cells that come after it in a run
 
     def parse(self, source: str) -> None:
@@ -466,7 +464,8 @@ class _Compiler(CachingCompiler):
     def ready(self, name: str, statements: list[ast.stmt]) -> CodeType | None:
         """The code of these very statements where they are of the cell that was parsed last, and had been learnt."""
         learnt, self._ready = self._ready, None
-        return learnt.code if learnt is not None and (learnt.name, learnt.statements) == (name, statements) else None
+        is_same = learnt is not None and learnt.name == name and _shows_nothing(learnt.tree.body) == statements
+        return learnt.code if is_same else None
 
     def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
         """As IPython's, with Python's own hash of the text."""
