@@ -23,9 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from autograder.handles import Client, Entry, Handle, StudentGone, StudentProblem, shown_text
+from autograder.judging.proxies import Client, Entry, Handle, StudentGone, StudentProblem, shown_text
 from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
-from autograder.student import OutOfTime
+from autograder.sandbox.inside.server import OutOfTime
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
@@ -423,7 +423,7 @@ def _handle(value: Any) -> Handle:
     """A handle to any object, so that a plain kernel's values are asked the same way as a student's."""
     if isinstance(value, Handle):
         return value
-    from autograder.handles import LocalTransport
+    from autograder.judging.proxies import LocalTransport
 
     client = Client(LocalTransport({"value": value}), call_seconds=600.0)
     return client.get(["value"])["value"]

@@ -18,17 +18,17 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.cluster import DaskExecutor, NoCluster, workers_of
+from autograder.catalogue import BadCatalogue
 from autograder.course import Course, CourseError
-from autograder.engine import Settings, Step, grade_set
-from autograder.misconceptions import BadCatalogue
+from autograder.grading.cluster import DaskExecutor, NoCluster, workers_of
+from autograder.grading.runner import Settings, Step, grade_set
+from autograder.grading.store import Store
+from autograder.judging.source import BadSource
 from autograder.results import GRADED, Result
-from autograder.sandbox import BUBBLEWRAP, NONE, SandboxRefused
-from autograder.source import BadSource
-from autograder.store import Store
+from autograder.sandbox.launcher import BUBBLEWRAP, NONE, SandboxRefused
 
 if TYPE_CHECKING:
-    from autograder.collect import Collected
+    from autograder.lms.collect import Collected
 
 LONGEST_TABLE = 60
 
@@ -123,7 +123,7 @@ def collect(
     Each SOURCE holds one folder, archive or file for each student. The newest attempt is graded, earlier ones are kept
     beside it, and collecting again changes nothing.
     """
-    from autograder.collect import collect as collect_files
+    from autograder.lms.collect import collect as collect_files
 
     with clear_errors():
         done = collect_files(Course(folder), sources, name, roster, dry_run)
@@ -181,7 +181,7 @@ def grade(
     as_json: bool,
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
-    from autograder.gradebook import ensure_assignment, write
+    from autograder.gradebook.gradebook import ensure_assignment, write
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
@@ -269,8 +269,8 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
 @students_option
 def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.feedback import write_all
-    from autograder.gradebook import manual_marks
+    from autograder.gradebook.gradebook import manual_marks
+    from autograder.html.feedback import write_all
 
     problems: list[str] = []
     with clear_errors():
@@ -291,9 +291,9 @@ def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> 
 @sets_option
 def report(folder: Path, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
-    from autograder.gradebook import manual_marks
-    from autograder.report import write_all
-    from autograder.similarity import code_of, near_identical
+    from autograder.gradebook.gradebook import manual_marks
+    from autograder.html.report import write_all
+    from autograder.html.similarity import code_of, near_identical
 
     with clear_errors():
         course = Course(folder)
@@ -342,9 +342,9 @@ def export(
     partial: bool,
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
-    from autograder import export as plain
-    from autograder import lms_export as lms
-    from autograder.store import write_atomically
+    from autograder.grading.store import write_atomically
+    from autograder.lms import canvas_moodle as lms
+    from autograder.lms import export as plain
 
     is_lms = form in ("canvas", "moodle")
     with clear_errors():
@@ -390,7 +390,7 @@ def _end_with(problems: list[str]) -> None:
 @json_option
 def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
     """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
-    from autograder.audit import audit_set, print_table
+    from autograder.audit.audit import audit_set, print_table
 
     with clear_errors():
         course = Course(folder)

@@ -14,7 +14,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config, PyFileConfigLoader
 
-from autograder.rebuild import Place, places_of, release_view
+from autograder.notebook.rebuild import Place, places_of, release_view
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"

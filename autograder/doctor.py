@@ -14,7 +14,7 @@ from sqlalchemy import create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
-from autograder.sandbox import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
+from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
 PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
 LOW_DISK_BYTES = 1024**3

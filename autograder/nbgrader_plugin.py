@@ -27,8 +27,8 @@ from traitlets import Unicode
 
 if TYPE_CHECKING:
     from autograder.course import SetFiles
-    from autograder.gradebook import Written
-    from autograder.judge import Job
+    from autograder.gradebook.gradebook import Written
+    from autograder.judging.judge import Job
     from autograder.results import Result
 
 HERE = __name__
@@ -54,7 +54,7 @@ def configure(c: Any) -> None:
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
     c.HTMLExporter.sanitize_html = True
-    c.HTMLExporter.filters = {"markdown2html": "autograder.pages.markdown"}
+    c.HTMLExporter.filters = {"markdown2html": "autograder.html.sanitize.markdown"}
     _install()
 
 
@@ -76,7 +76,7 @@ def _install() -> None:
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
     """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
-    from autograder.gradebook import read_timestamp
+    from autograder.gradebook.gradebook import read_timestamp
 
     dirs = self.coursedir
     return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
@@ -99,8 +99,8 @@ class Grading:
 
     def __init__(self, dirs: CourseDirectory, config: Any, sandbox: str) -> None:
         from autograder.course import Course
-        from autograder.engine import Settings
-        from autograder.store import Store
+        from autograder.grading.runner import Settings
+        from autograder.grading.store import Store
 
         self.course = Course(Path(dirs.root))
         # nbgrader's own objects: they know what was said on the command line (--db, --student …).
@@ -113,15 +113,15 @@ class Grading:
 
     def ensure(self, name: str) -> list[str]:
         """The set stands in the gradebook as the source has it; returns remarks."""
-        from autograder.gradebook import ensure_assignment
+        from autograder.gradebook.gradebook import ensure_assignment
 
         return ensure_assignment(self.course, self.course.set_files(name))
 
     def prepare(self, name: str, student: str) -> NotebookNode:
         """Read and rebuild a submission; returns the notebook to grade, as its student may see it."""
-        from autograder.engine import Prepared
-        from autograder.gradebook import autograded_notebook
-        from autograder.rebuild import to_notebook
+        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.grading.runner import Prepared
+        from autograder.notebook.rebuild import to_notebook
         from autograder.results import Result
 
         files = self.course.set_files(name)
@@ -135,8 +135,8 @@ class Grading:
 
     def judge(self) -> NotebookNode:
         """Judge the prepared submission, or take its stored result; returns the executed notebook."""
-        from autograder.engine import judge_here
-        from autograder.gradebook import autograded_notebook
+        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.grading.runner import judge_here
 
         if self.prepared is None:
             raise RuntimeError("RunEngine needs Rebuild before it, in c.Autograde.sanitize_preprocessors")
@@ -150,7 +150,7 @@ class Grading:
         return self.course.set_files(self.prepared.assignment)
 
     def save(self) -> Written:
-        from autograder.gradebook import write
+        from autograder.gradebook.gradebook import write
 
         if self.result is None:
             raise RuntimeError("SaveVerdicts needs RunEngine before it, in c.Autograde.autograde_preprocessors")
@@ -208,7 +208,7 @@ class WithoutRubrics(NbGraderPreprocessor):
     """Drops the rubrics before feedback is made of an autograded notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        from autograder.gradebook import without_rubrics
+        from autograder.gradebook.gradebook import without_rubrics
 
         return without_rubrics(nb), resources
 
@@ -283,10 +283,10 @@ class CourseAutograde(Autograde):
         if not self._ours:
             super().convert_single_notebook(notebook_filename)
             return
+        from autograder.catalogue import BadCatalogue
         from autograder.course import CourseError
-        from autograder.misconceptions import BadCatalogue
-        from autograder.sandbox import SandboxRefused
-        from autograder.source import BadSource
+        from autograder.judging.source import BadSource
+        from autograder.sandbox.launcher import SandboxRefused
 
         # An exception that left this method would make nbgrader delete what stands in autograded/.
         student = self.init_single_notebook_resources(notebook_filename)["nbgrader"]["student"]

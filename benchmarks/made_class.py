@@ -9,9 +9,9 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from autograder.audit import cell_with, submission
+from autograder.audit.audit import cell_with, submission
 from autograder.course import Course, SetFiles
-from autograder.source import Source
+from autograder.judging.source import Source
 
 ROOT = Path(__file__).parent.parent
 OTHER_RIGHT, WRONG = 0.25, 0.15

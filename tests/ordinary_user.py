@@ -7,7 +7,7 @@ import stat
 import sys
 from pathlib import Path
 
-from autograder.sandbox import find_bwrap
+from autograder.sandbox.launcher import find_bwrap
 
 ROOT = Path(__file__).parent.parent
 USER = 54321

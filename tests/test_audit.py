@@ -11,9 +11,9 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from rich.console import Console
 
-from autograder.audit import AuditReport, audit_set, print_table
+from autograder.audit.audit import AuditReport, audit_set, print_table
+from autograder.audit.mutants import mutants_of, run_apart
 from autograder.course import Course
-from autograder.mutants import mutants_of, run_apart
 
 SHIFT = '''
 def centred(x):
@@ -52,7 +52,7 @@ def _():
 ### END HIDDEN TESTS
 """
 CATALOGUE = """
-from autograder.misconceptions import edited, right, wrong
+from autograder.catalogue import edited, right, wrong
 
 
 @wrong("centred", says="You subtract the mean of all entries.")
@@ -351,7 +351,7 @@ def _(rng):
 
 
 def test_trivial_classes(sets):
-    catalogue = 'from autograder.misconceptions import edited\nedited("Doubler", "thrice", "2.0", "3.0", says="No.")\n'
+    catalogue = 'from autograder.catalogue import edited\nedited("Doubler", "thrice", "2.0", "3.0", says="No.")\n'
     report = sets.audit([("module", MODULE, MODULE_TESTS, 20)], catalogue=catalogue, seeds=1, helpers="import torch")
     trivial = breaches(report, "trivial")
     assert sorted(t.split(" passes ")[0] for t in trivial) == [
@@ -386,7 +386,7 @@ def _():
 def test_personal_numbers_are_audited_with_many_ids(sets):
     helpers = "import zlib\n\n\ndef drawn(student_id):\n    return float(1 + zlib.crc32(student_id.encode()) % 50)"
     catalogue = textwrap.dedent("""
-        from autograder.misconceptions import edited, right, wrong
+        from autograder.catalogue import edited, right, wrong
 
         edited("twice", "thrice", "2.0", "3.0", says="That is three times.")
         edited("twice", "added", "2.0 * number", "number + number")

@@ -27,10 +27,10 @@ from nbformat import v4
 from tiny_course import GOOD, GOOD_DOUBLE, GOOD_QUADRUPLE, SET, answered, make_course, source_notebook, write_source
 
 from autograder.course import Course
-from autograder.gradebook import scores
-from autograder.rebuild import release_view
+from autograder.gradebook.gradebook import scores
+from autograder.grading.store import Store
+from autograder.notebook.rebuild import release_view
 from autograder.results import GRADED, NOT_SUBMITTED, UNREADABLE, Result
-from autograder.store import Store
 
 pytestmark = pytest.mark.slow
 NOT_ROOT = os.getuid() != 0

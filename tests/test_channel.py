@@ -20,7 +20,7 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.channel import (
+from autograder.sandbox.inside.protocol import (
     FRAME,
     MAX_KEYS,
     TENSOR_TYPES,

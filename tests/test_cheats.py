@@ -31,9 +31,9 @@ from tiny_judge import (
     verdicts,
 )
 
-from autograder import judge
-from autograder.engine import local_executor
-from autograder.notebooks import find_notebook
+from autograder.grading.runner import local_executor
+from autograder.judging import judge
+from autograder.notebook.reader import find_notebook
 from autograder.results import GRADED, Result
 
 FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}
@@ -113,7 +113,7 @@ np.testing.assert_allclose = lambda *a, **k: None
 np.random.default_rng = lambda *a: None""",
     "planted modules": """
 import sys, types, os
-for name in ('autograder.checks', 'autograder.judge', 'autograder.handles', 'autograder.results'):
+for name in ('autograder.checks', 'autograder.judging.judge', 'autograder.judging.proxies', 'autograder.results'):
     m = types.ModuleType(name); m.agrees = m.check = m.compare = lambda *a, **k: (lambda f: f); sys.modules[name] = m
 os.makedirs('autograder', exist_ok=True)
 open('autograder/checks.py', 'w').write('def agrees(*a, **k): return True')
@@ -123,7 +123,7 @@ sys.path.insert(0, os.getcwd())""",
 import importlib, builtins, sys
 real = builtins.__import__
 builtins.__import__ = lambda name, *a, **k: real('math') if name.startswith('autograder') else real(name, *a, **k)
-importlib.reload(sys.modules['autograder.channel'])""",
+importlib.reload(sys.modules['autograder.sandbox.inside.protocol'])""",
     "names of the grader": """
 import numpy
 class Any:
@@ -136,8 +136,9 @@ numbers = lambda student_id: numpy.zeros(4)
 __builtins__ = {}; __name__ = 'tests'; _ = None""",
     "the connection": """
 import gc
-from autograder import student, channel
-from autograder.student import Workspace
+from autograder.sandbox.inside import server as student
+from autograder.sandbox.inside import protocol as channel
+from autograder.sandbox.inside.server import Workspace
 for o in gc.get_objects():
     if isinstance(o, Workspace):
         o.namespace.update(softmax=1, passed=True)
@@ -147,7 +148,7 @@ Workspace.do_call = lambda self, request, blobs, sent: {'ok': True, 'passed': Tr
 student._snapshot = lambda value: 0
 channel.pack = lambda *a: True""",
     "handles that claim to be anything": """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 def other(self, value):
     self.objects[1] = value
     return {'handle': 1, 'type': 'numpy.ndarray', 'callable': True, 'mro': ['numpy.ndarray', 'torch.Tensor', 'float']}
@@ -291,7 +292,7 @@ def test_enormous_answers_do_not_fill_the_grader() -> None:
     before = own_memory()
     result = grade({**RIGHT, "softmax": "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**FULL, "softmax": 0.0} and "80 MB is too large" in reasons(result, "softmax")
-    forced = "import gc\nfrom autograder.channel import Channel\n"
+    forced = "import gc\nfrom autograder.sandbox.inside.protocol import Channel\n"
     forced += "for o in gc.get_objects():\n    if isinstance(o, Channel): o.max_sent = None\n"
     result = grade({**RIGHT, "softmax": forced + "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**NOTHING, "sheet": 2.0}
@@ -327,7 +328,7 @@ def softmax(z):
 
 RAW = """
 import gc, json, os, socket, struct, sys, threading
-from autograder.channel import Channel, frame
+from autograder.sandbox.inside.protocol import Channel, frame
 wire = next(o for o in gc.get_objects() if isinstance(o, Channel))
 def asked():
     frame = sys._getframe()
@@ -373,31 +374,31 @@ def serve():
         wire.send(reply)
 wire.send({'number': asked(), 'error': None, 'outputs': []}); serve()""",
     "replies of the wrong kind": """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 odd = iter([{'ok': {'dtype': '(1 2)f8'}}, {'ok': {'tensor': 0, 'dtype': 'quint8'}}, {'found': 3}, {'error': 3}, {'error': {'kind': []}}] * 50)
 def answer(self, request, blobs): return next(odd), []
 Workspace.answer = answer""",
     "values that no reader can take": """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 def get(self, request, blobs, sent):
     return {'found': {n: {'dtype': '(1 2)f8'} for n in request['names']}}
 Workspace.do_get = get""",
     "tensors of no type": """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 import numpy, io
 def get(self, request, blobs, sent):
     file = io.BytesIO(); numpy.save(file, numpy.ones(4)); sent.append(file.getvalue())
     return {'found': {n: {'tensor': 0, 'dtype': 'quint4x2'} for n in request['names']}}
 Workspace.do_get = get""",
     "an array that lies about its shape": """
-from autograder import channel
+from autograder.sandbox.inside import protocol as channel
 header = channel._npy_header
 channel._npy_header = lambda descr, shape: header(descr, (10**9,))
 import numpy as np
 def softmax(z): return np.zeros(2)""",
     "nested as deep as it goes": """
 import json
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 sys.setrecursionlimit(10**6)
 def deep(n):
     x = 0
@@ -464,7 +465,7 @@ def test_nothing_is_gained_by_having_all_questions_at_once(cheat: str) -> None:
     """Each answer is a plausible one, to one of the questions or to none; whatever is done with them, none is right."""
     code = f"""
 import json
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 several = Workspace.do_several
 def at_once(self, request, blobs, sent):
     reply = several(self, request, blobs, sent)
@@ -481,7 +482,7 @@ def test_every_question_is_asked_once_and_for_real() -> None:
     """There is no rehearsal to be told from the real thing: disturbed runs are made of the reference, elsewhere."""
     spy = """
 import collections, json
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 several, times, messages = Workspace.do_several, collections.Counter(), []
 def counting(self, request, blobs, sent):
     messages.append(request['names'])
@@ -568,7 +569,7 @@ print('names:', [n for n in list(globals()) if 'reference' in n or 'expected' in
 def test_questions_can_be_seen_but_not_answers() -> None:
     """The inputs of hidden checks must reach the student's code; what is expected of it never does."""
     spy = """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 seen, answer = [], Workspace.answer
 def spying(self, request, blobs):
     seen.append((request.get('op'), sorted(request)))
@@ -582,7 +583,7 @@ Workspace.answer = spying"""
 
 
 HOARD = """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 hoard = []
 replace = Workspace.do_replace
 def keeping(self, request, blobs, sent):
@@ -653,7 +654,7 @@ def answers_for(student_id: str) -> str:
 def test_an_id_with_two_faces_is_graded_as_the_one_that_is_recorded() -> None:
     """The grader asks for the id once to note it and once to grade by it; a friend's sheet, one's own name."""
     two_faces = """
-from autograder.student import Workspace
+from autograder.sandbox.inside.server import Workspace
 get, times = Workspace.do_get, []
 def faces(self, request, blobs, sent):
     reply = get(self, request, blobs, sent)
@@ -723,7 +724,7 @@ DEATHS = {
     "threads that go on": "import threading, time\ndef on():\n    while True: globals().update(softmax=lambda z: z / z.sum()); time.sleep(0.001)\nthreading.Thread(target=on, daemon=True).start()",
     "hard links and links out": "import os\nfor to in ('/usr/bin/env', '/proc/1/mem', '/etc/localtime'):\n    for how in (os.link, os.symlink):\n        try: how(to, 'x'); open('x', 'r+b').write(b'x')\n        except OSError as e: print(e)",
     "variables of the environment": "import os\nos.environ.update(LD_PRELOAD='/tmp/x.so', PYTHONSTARTUP='/tmp/x.py', PYTHONPATH='/tmp', PYTHONHOME='/tmp', AUTOGRADER_BWRAP='/bin/true')",
-    "a thread that waits for the tests": "import gc, threading, time\nfrom autograder.student import Workspace\ndef on():\n    time.sleep(0.5)\n    while True:\n        for o in gc.get_objects():\n            if isinstance(o, Workspace): o.namespace.update(softmax=lambda z: z, attend=lambda *a: a); o.objects.clear()\nthreading.Thread(target=on, daemon=True).start()",
+    "a thread that waits for the tests": "import gc, threading, time\nfrom autograder.sandbox.inside.server import Workspace\ndef on():\n    time.sleep(0.5)\n    while True:\n        for o in gc.get_objects():\n            if isinstance(o, Workspace): o.namespace.update(softmax=lambda z: z, attend=lambda *a: a); o.objects.clear()\nthreading.Thread(target=on, daemon=True).start()",
     "at exit": "import atexit, os; atexit.register(os._exit, 0); atexit.register(lambda: open('/tmp/late', 'w').write('x'))",
 }  # fmt: skip
 

@@ -18,16 +18,16 @@ import pytest
 from nbgrader.api import Gradebook
 from tiny_course import GOOD, SET, answered, make_course
 
-from autograder.archives import Limits, Sources
-from autograder.attempts import NOTES, Attempt, Shelf
-from autograder.collect import GRADED, IGNORED, KEPT, REFUSED, UNCHANGED, UNMATCHED, Collected, collect
 from autograder.course import Course, CourseError
-from autograder.engine import Settings, grade_set
-from autograder.gradebook import class_list, ensure_assignment, read_timestamp, scores, write
-from autograder.notebooks import find_notebook
-from autograder.owners import key_of, lms_owner
-from autograder.roster import read_roster
-from autograder.store import Store
+from autograder.gradebook.gradebook import class_list, ensure_assignment, read_timestamp, scores, write
+from autograder.grading.runner import Settings, grade_set
+from autograder.grading.store import Store
+from autograder.lms.archives import Limits, Sources
+from autograder.lms.attempts import NOTES, Attempt, Shelf
+from autograder.lms.collect import GRADED, IGNORED, KEPT, REFUSED, UNCHANGED, UNMATCHED, Collected, collect
+from autograder.lms.filenames import key_of, lms_owner
+from autograder.lms.roster import read_roster
+from autograder.notebook.reader import find_notebook
 
 FIRST = json.dumps(answered(why="first attempt")).encode()
 SECOND = json.dumps(answered(**GOOD)).encode()

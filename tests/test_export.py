@@ -15,12 +15,12 @@ from nbgrader.api import Gradebook
 from tiny_course import SET, make_course, source_notebook, submit, write_source
 
 from autograder.course import Course, CourseError
-from autograder.export import HEADER, Mark, as_csv, as_json, marks, unmarked
-from autograder.gradebook import ensure_assignment, note_students, write
-from autograder.lms_export import fill_canvas, fill_moodle, new_canvas, new_moodle
+from autograder.gradebook.gradebook import ensure_assignment, note_students, write
+from autograder.grading.store import Store
+from autograder.lms.canvas_moodle import fill_canvas, fill_moodle, new_canvas, new_moodle
+from autograder.lms.csv_files import guarded, read_table
+from autograder.lms.export import HEADER, Mark, as_csv, as_json, marks, unmarked
 from autograder.results import UNREADABLE, Exercise, Result
-from autograder.store import Store
-from autograder.tables import guarded, read_table
 
 PENALTY = """from nbgrader.plugins import BasePlugin
 

@@ -27,8 +27,10 @@ from sample_results import (
     with_misconception,
 )
 
-from autograder import feedback, pages, store
-from autograder.feedback import Manual
+from autograder.grading import store
+from autograder.html import feedback
+from autograder.html import sanitize as pages
+from autograder.html.feedback import Manual
 from autograder.results import VERDICTS, Check, Exercise, Misconception
 
 _WORDS = """

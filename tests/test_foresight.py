@@ -11,13 +11,13 @@ import pytest
 import torch
 from tiny_judge import CATALOGUE, RIGHT, TESTS, grade, job_for, scores, source_notebook, submission, verdicts
 
-from autograder.channel import read_npy
 from autograder.course import Course
-from autograder.engine import Prepared, Settings
-from autograder.foresight import disturbed
-from autograder.handles import Client, LocalTransport
-from autograder.judge import Judge, Judged, run_job, run_test_cell, source_of
+from autograder.grading.runner import Prepared, Settings
+from autograder.judging.foresight import disturbed
+from autograder.judging.judge import Judge, Judged, run_job, run_test_cell, source_of
+from autograder.judging.proxies import Client, LocalTransport
 from autograder.results import Exercise, Result
+from autograder.sandbox.inside.protocol import read_npy
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = Course(ROOT / "examples")

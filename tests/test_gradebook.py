@@ -22,9 +22,16 @@ from nbgrader.api import Gradebook
 from sqlalchemy.engine import make_url
 from tiny_course import GOOD, SET, answered, make_course, source_notebook, submit, write_source
 
-from autograder import gradebook
 from autograder.course import Course, CourseError
-from autograder.gradebook import CellScore, GradebookError, ensure_assignment, manual_marks, scores, write
+from autograder.gradebook.gradebook import (
+    CellScore,
+    GradebookError,
+    ensure_assignment,
+    gradebook,
+    manual_marks,
+    scores,
+    write,
+)
 from autograder.release import release
 from autograder.results import PASSED, UNREADABLE, Check, Exercise, Result
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from nbformat import v4
 
-from autograder.handles import Client, LocalTransport
-from autograder.judge import Judged, run_test_cell
-from autograder.misconceptions import Catalogue, value_for
-from autograder.pictures import attention_beside
+from autograder.catalogue import Catalogue, value_for
+from autograder.figures import attention_beside
+from autograder.judging.judge import Judged, run_test_cell
+from autograder.judging.proxies import Client, LocalTransport
 
 HELPERS = """import numpy as np
 
@@ -33,7 +33,7 @@ def asked(given):
 TESTS = """assert asked(Given(3)) == 4, "one more"
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check, figure, observe, reference
-from autograder.pictures import attention_beside
+from autograder.figures import attention_beside
 
 def drawing():
     return attention_beside(np.eye(2), np.eye(2, dtype=bool), ["a", "b"])
@@ -109,7 +109,7 @@ def test_pictures_take_any_numbers():
 def test_variants_read_the_data_of_the_student_at_hand():
     names = {"student_id": "...", "flavour": "...!", "taste": lambda: "...!"}
     text = (
-        "from autograder.misconceptions import edited, right\n"
+        "from autograder.catalogue import edited, right\n"
         '@right("taste")\ndef plain(suffix=""):\n    return flavour + suffix\n'
         'edited("taste", "fixed", "flavour", "own")\n'
     )

@@ -22,9 +22,9 @@ from tiny_judge import (
     verdicts,
 )
 
-from autograder.judge import Judged, clean_outputs, run_job
+from autograder.judging.judge import Judged, clean_outputs, run_job
+from autograder.judging.source import BadSource
 from autograder.results import Result
-from autograder.source import BadSource
 
 FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}
 NOTHING = dict.fromkeys(TESTS, 0.0)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from autograder.handles import Entry
-from autograder.misconceptions import (
+from autograder.catalogue import (
     BadCatalogue,
     Catalogue,
     Survivor,
@@ -15,9 +14,10 @@ from autograder.misconceptions import (
     recognise,
     value_for,
 )
+from autograder.judging.proxies import Entry
 
 CELL = "factor = 2\n\ndef double(x):\n    return factor * x"
-HEAD = "from autograder.misconceptions import edited, right, survivor, wrong\n"
+HEAD = "from autograder.catalogue import edited, right, survivor, wrong\n"
 
 
 def reference():

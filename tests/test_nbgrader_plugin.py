@@ -21,15 +21,16 @@ from nbgrader.server_extensions.formgrader import handlers
 from tiny_course import CATALOGUE, GOOD, GOOD_DOUBLE, SET, answered, make_course, source_notebook, submit, write_source
 from traitlets.config import Config
 
-from autograder import engine, nbgrader_plugin
+from autograder import nbgrader_plugin
 from autograder.course import Course
-from autograder.engine import Settings, grade_set
-from autograder.gradebook import ensure_assignment, scores, write
-from autograder.judge import Job, run_job
-from autograder.notebooks import MAX_BYTES
+from autograder.gradebook.gradebook import ensure_assignment, scores, write
+from autograder.grading import runner as engine
+from autograder.grading.runner import Settings, grade_set
+from autograder.grading.store import Store
+from autograder.judging.judge import Job, run_job
+from autograder.notebook.reader import MAX_BYTES
 from autograder.release import ReleaseError, release
-from autograder.sandbox import SandboxRefused
-from autograder.store import Store
+from autograder.sandbox.launcher import SandboxRefused
 
 SQUARES = "def double(x):\n    return np.asarray(x) ** 2"
 LIAR = """class Liar(int):

@@ -13,8 +13,9 @@ import pytest
 from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
 from test_feedback import HOSTILE, TAGS, Page
 
-from autograder import pages, plots, report
-from autograder.feedback import Manual
+from autograder.html import plots, report
+from autograder.html import sanitize as pages
+from autograder.html.feedback import Manual
 from autograder.results import Check, Exercise, Misconception, Result
 
 _WORDS = "nav small script label input g defs clippath lineargradient text tspan image stop"
@@ -366,7 +367,7 @@ def test_tables_sort_by_keyboard_and_say_so(browser, tmp_path):
 
 @pytest.mark.parametrize("width", [1280, 375, 320])
 def test_pages_fit_the_screen_and_ask_for_nothing(browser, tmp_path, width):
-    from autograder import feedback
+    from autograder.html import feedback
 
     results = example_class()
     results[0].student = "a" * 120
@@ -387,7 +388,7 @@ def test_nothing_hostile_runs(browser, tmp_path):
     from sample_results import SOLUTION, WRITTEN, code_cell, shown, stream, text_cell
     from test_feedback import HOSTILE_MARKDOWN
 
-    from autograder import feedback
+    from autograder.html import feedback
 
     everything = "\n\n".join(HOSTILE_MARKDOWN)
     result = a_result(

@@ -13,8 +13,8 @@ from typing import Any
 import numpy
 import pytest
 
-from autograder.channel import Closed
-from autograder.sandbox import Limits, Sandbox, SandboxRefused, Student, find_bwrap
+from autograder.sandbox.inside.protocol import Closed
+from autograder.sandbox.launcher import Limits, Sandbox, SandboxRefused, Student, find_bwrap
 
 ROOT = Path(__file__).parent.parent
 MB = 2**20
@@ -115,13 +115,14 @@ for d, folders, files in os.walk('/'):
 print(found)
 print(sorted(os.listdir('/etc')), os.listdir('/proc'), os.path.exists('/sys'), os.listdir('/home/student'))
 print([p for p in ('/root', '/home', '/var', '/run', '/mnt', '/srv') if os.path.exists(p) and os.listdir(p)])
-import autograder
-print(sorted(os.listdir(os.path.dirname(autograder.__file__))))"""
+import autograder.sandbox.inside
+for path in (*autograder.__path__, *autograder.sandbox.__path__):
+    print(os.listdir(path))"""
     lines = shown(student, code).splitlines()
     assert lines[0] == "[]", lines
     assert not {"passwd", "shadow", "hostname", "resolv.conf"} & set(eval(lines[1].split("]")[0] + "]"))
     assert lines[1].endswith("[] False []")
-    assert lines[3] == str(["__init__.py", "channel.py", "seccomp.py", "student.py", "warm.py"])
+    assert lines[3:] == ["['sandbox']", "['inside']"]
     for name in ("source_solutions", "submitted", "gradebook.db", "tests"):
         assert shown(student, f"print(os.path.exists({str(ROOT / name)!r}))") == "False\n"
 
@@ -441,7 +442,7 @@ def test_without_a_sandbox_it_is_said() -> None:
 def refusal(command: list[str], environment: dict[str, str] | None = None) -> str:
     """What is said where a sandbox is started in a process run by `command`."""
     code = (
-        "from autograder.sandbox import *\nsandbox = Sandbox()\n"
+        "from autograder.sandbox.launcher import *\nsandbox = Sandbox()\n"
         "try: sandbox.start(Limits()); print('started')\nexcept SandboxRefused as refused: print('refused:', refused)\n"
         "finally: sandbox.close()"
     )
@@ -493,7 +494,7 @@ def test_a_python_environment_below_tmp_stays_in_sight(tmp_path: Path) -> None:
     (packages / "real.pth").write_text(f"{real}\n{ROOT}\n")
     code = (
         "import time\n"
-        "from autograder.sandbox import Limits, Sandbox\n"
+        "from autograder.sandbox.launcher import Limits, Sandbox\n"
         "sandbox = Sandbox()\n"
         "student = sandbox.start(Limits())\n"
         "student.channel.send({'op': 'run', 'source': 'import late; print(late.value)', 'seconds': 10})\n"

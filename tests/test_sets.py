@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.audit import audit_set
+from autograder.audit.audit import audit_set
 from autograder.course import Course
 
 ROOT = Path(__file__).parent.parent

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
+from autograder.html.similarity import code_of, near_identical, runs
 from autograder.results import GRADED, UNREADABLE, Result
-from autograder.similarity import code_of, near_identical, runs
 
 USUAL = """def softmax(z, axis=-1):
     shifted = z - z.max(axis=axis, keepdims=True)

@@ -16,8 +16,8 @@ import pytest
 from tiny_course import GOOD, SET, answered, make_course, submit
 
 from autograder.course import Course
-from autograder.gradebook import scores
-from autograder.store import Store
+from autograder.gradebook.gradebook import scores
+from autograder.grading.store import Store
 
 pytestmark = pytest.mark.slow
 

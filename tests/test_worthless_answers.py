@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.audit import STUDENT, Bench, submission
+from autograder.audit.audit import STUDENT, Bench, submission
+from autograder.audit.mutants import run_apart
 from autograder.course import Course
-from autograder.engine import Prepared, Settings
-from autograder.judge import Job, Judged, run_job
-from autograder.mutants import run_apart
+from autograder.grading.runner import Prepared, Settings
+from autograder.judging.judge import Job, Judged, run_job
 from autograder.results import GRADED, Result
 
 ROOT = Path(__file__).parent.parent

@@ -10,7 +10,7 @@ import nbformat
 from nbformat import v4
 
 from autograder.course import Course
-from autograder.rebuild import release_view
+from autograder.notebook.rebuild import release_view
 
 SET = "ps9-tiny"
 CONFIG = """from autograder.nbgrader_plugin import configure
@@ -56,7 +56,7 @@ def _(rng):
 ### END HIDDEN TESTS"""
 ANSWER = "Because addition of a number to itself doubles it.\n\nRubric: 2 points for naming addition."
 CATALOGUE = """# ruff: noqa: F821
-from autograder.misconceptions import wrong
+from autograder.catalogue import wrong
 
 
 @wrong("double", says="You square; doubling is adding a number to itself.")

@@ -11,8 +11,8 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from autograder.judge import Job, run_job
-from autograder.rebuild import places_of, rebuild, release_view
+from autograder.judging.judge import Job, run_job
+from autograder.notebook.rebuild import places_of, rebuild, release_view
 from autograder.results import Result
 
 SET = "tiny"
@@ -115,7 +115,7 @@ IMPORTS = (
     "from autograder.checks import agrees, check, compare, fail, gradients, parameter_gradients, reference, uses\n"
 )
 CATALOGUE = """# ruff: noqa: F821
-from autograder.misconceptions import edited, wrong
+from autograder.catalogue import edited, wrong
 
 @wrong("softmax", says="Subtract the largest entry of each row, not of the whole array.")
 def no_normalisation(z):

@@ -5,7 +5,7 @@ Names such as `np` and `softmax` are those of the notebook. Each misconception c
 reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, wrong
+from autograder.catalogue import edited, right, wrong
 
 # -------------------------------------------------------------------------------------- exercise 1: softmax
 

@@ -5,7 +5,7 @@ Names such as `np`, `Counter` and `additive_scores` are those of the notebook. E
 that its author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ------------------------------------------------------------------------------ exercise 1: additive_scores
 

@@ -5,7 +5,7 @@ Names such as `np` and `scaled_dot_product_attention` are those of the notebook.
 carries the sentence that its author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, wrong
+from autograder.catalogue import edited, right, wrong
 
 # -------------------------------------------------------------------- exercise 1: worksheet, self-attention
 

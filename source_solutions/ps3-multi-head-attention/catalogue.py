@@ -5,7 +5,7 @@ Names such as `np`, `nn` and `split_heads` are those of the notebook. Each misco
 author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ---------------------------------------------------------------------------------- exercise 1: split_heads
 

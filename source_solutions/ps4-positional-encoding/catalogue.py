@@ -5,7 +5,7 @@ Names such as `np` and `sinusoidal_encoding` are those of the notebook. Each mis
 author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ----------------------------------------------------------------------------- exercise 1: permutation_gap
 

@@ -5,7 +5,7 @@ Names such as `np` and `layer_norm` are those of the notebook. Each misconceptio
 reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ----------------------------------------------------------------------------------- exercise 1: layer_norm
 

@@ -5,7 +5,7 @@ Names such as `nn`, `MultiHeadAttention` and `ReviewClassifier` are those of the
 the sentence that its author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ---------------------------------------------------------------------------------- exercise 1: EncoderLayer
 

@@ -6,7 +6,7 @@ what they lead to (where attention goes, how sharp, what comes out), so that a m
 Each misconception carries the sentence that its author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ---------------------------------------------------------------------------------------- exercise 1: Head
 

@@ -5,7 +5,7 @@ Names such as `np`, `math` and `feature_map` are those of the notebook. Feature 
 their features. Each misconception carries the sentence that its author reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # ---------------------------------------------------------------------------------- exercise 1: feature_map
 

@@ -5,7 +5,7 @@ Names such as `np`, `nn` and `F` are those of the notebook. Each misconception c
 reads in the feedback.
 """
 
-from autograder.misconceptions import edited, right, survivor, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 # --------------------------------------------------------------------------- exercise 1: conv_output_size
 

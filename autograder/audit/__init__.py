@@ -1,0 +1,1 @@
+"""Proves the tests of a set: variants, trivial answers, mutants, seeds."""

@@ -1,0 +1,1 @@
+"""Runs many submissions: jobs on an executor, and the store of results."""

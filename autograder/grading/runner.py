@@ -1,0 +1,276 @@
+"""Turns submissions into results: prepares jobs, runs them on an executor, stores what comes back.
+
+The executor is any `concurrent.futures.Executor`. A result is stored as soon as it is there, so that a killed run
+goes on where it was; a submission whose rebuilt notebook, set and grader are unchanged is not run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from queue import SimpleQueue
+
+from autograder import __version__
+from autograder.course import Course, SetFiles, file_number
+from autograder.grading.store import Store
+from autograder.judging.judge import Job, run_job
+from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook, shown
+from autograder.notebook.rebuild import Rebuilt, rebuild
+from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
+from autograder.sandbox.launcher import BUBBLEWRAP
+
+JUDGING = ("catalogue.py", "checks.py", "results.py", "judging", "notebook", "sandbox")
+
+
+@cache
+def grader_version() -> str:
+    """Version, a digest of the code that decides verdicts, and the versions of what it runs on."""
+    package = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for part in (package / name for name in JUDGING):
+        for path in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
+            digest.update(path.read_bytes())
+    return (
+        f"{__version__}+{digest.hexdigest()[:10]} python {platform.python_version()} "
+        f"numpy {version('numpy')} torch {version('torch')}"
+    )
+
+
+@dataclass
+class Settings:
+    """How to grade. `jobs` processes at once; `seed` None takes the recorded one; `force` runs everything anew."""
+
+    sandbox: str = BUBBLEWRAP
+    jobs: int = 1
+    seed: int | None = None
+    force: bool = False
+    limits: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass
+class Step:
+    """One finished submission: its result, whether it was run now, and a problem in storing it."""
+
+    result: Result
+    ran: bool
+    problem: str = ""
+
+
+def digest_of(*parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+class Prepared:
+    """One submission made ready: either a job or a result that needs no run."""
+
+    def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
+        self.files, self.student, self.settings, self.seed = files, student, settings, seed
+        self.arrived = ""
+
+    def empty(self, status: str, reason: str, key: str, notes: Sequence[str] = ()) -> Result:
+        """A result without verdicts: unreadable or not submitted."""
+        return self._job(key, notes=notes).result(status=status, reason=reason)
+
+    def read(self, folder: Path, stored: Result | None = None) -> Job | Result:
+        """The job for a submission folder, or the result saying why there is none.
+
+        `stored` itself where the very same file was read and judged before: then it is not even read as a notebook.
+        """
+        path, notes = find_notebook(folder, self.files.name)
+        if path is None and not notes:
+            reason = f"the folder holds no notebook {self.files.name}.ipynb"
+            return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason))
+        try:
+            if path is None:  # something was handed in, which is no notebook that can be taken
+                raise Unreadable(notes[0])
+            self._refuse_own_file(path)
+            data = read_bytes(path)
+        except Unreadable as error:
+            return self.empty(UNREADABLE, str(error), digest_of(UNREADABLE, str(error), self.versions()), notes)
+        self.arrived = digest_of(hashlib.sha256(data).hexdigest(), path.name, notes, self.versions())
+        if stored is not None and stored.arrived == self.arrived:
+            return stored
+        return self.from_bytes(data, path.name, notes)
+
+    def _refuse_own_file(self, path: Path) -> None:
+        """A hard link looks like any file, also one to the solution."""
+        if path.exists() and file_number(path) in self.files.own_numbers:
+            raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
+
+    def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
+        try:
+            notebook, mended = read_notebook(data, name)
+            rebuilt = rebuild(self.files.places, notebook)
+        except Unreadable as error:
+            key = digest_of(UNREADABLE, hashlib.sha256(data).hexdigest(), name, self.versions())
+            return self.empty(UNREADABLE, str(error), key, notes)
+        rebuilt.notes[:0] = [*notes, *mended]
+        return self.job(rebuilt)
+
+    def versions(self) -> list[object]:
+        return [self.files.version, grader_version(), self.settings.sandbox, self.settings.limits]
+
+    def job(self, rebuilt: Rebuilt) -> Job:
+        cells = json.dumps([vars(c) for c in rebuilt.cells])
+        digest = hashlib.sha256(cells.encode()).hexdigest()
+        return self._job(digest_of(digest, self.versions()), cells, rebuilt.notes, rebuilt.events)
+
+    def _job(self, key: str, cells: str = "[]", notes: Sequence[str] = (), events: Sequence[str] = ()) -> Job:
+        return Job(
+            student=self.student,
+            assignment=self.files.name,
+            key=key,
+            cells=cells,
+            source=self.files.notebook_text,
+            catalogue=self.files.catalogue,
+            assignment_version=self.files.version,
+            grader_version=grader_version(),
+            seed=self.seed,
+            files=self.files.files_as_text,
+            limits=dict(self.settings.limits),
+            sandbox=self.settings.sandbox,
+            notes=list(notes),
+            events=list(events),
+            arrived=self.arrived,
+        )
+
+
+def local_executor(jobs: int) -> Executor:
+    """A pool of fresh processes, each with a warm sandbox of its own."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+
+
+class Run:
+    """Jobs under way on an executor. When a worker process dies, the jobs it held are run once more, each alone."""
+
+    def __init__(self, store: Store, make_executor: Callable[[], Executor], most: int) -> None:
+        self.store = store
+        self.make_executor = make_executor
+        self.most = most
+        self.executor: Executor | None = None
+        self.pending: dict[Future, Job] = {}
+        self.done: SimpleQueue[Future] = SimpleQueue()
+
+    def submit(self, job: Job) -> Iterator[Step]:
+        """Start a job; first waits, and yields what is done, where too many are under way.
+
+        It then waits for half of them: several jobs made in a row take less time than one now and then.
+        """
+        if len(self.pending) >= self.most:
+            while len(self.pending) > self.most // 2:
+                yield from self.wait()
+        if self.executor is None:
+            self.executor = self.make_executor()
+        try:
+            future = self.executor.submit(run_job, job.to_bytes())
+        except BrokenExecutor:
+            yield from self.recover([job])
+        else:
+            self.pending[future] = job
+            future.add_done_callback(self.done.put)
+
+    def wait(self) -> Iterator[Step]:
+        lost, done = [], [self.done.get()]
+        while not self.done.empty():
+            done.append(self.done.get())
+        for future in done:
+            job = self.pending.pop(future)
+            try:
+                data = future.result()
+            except BrokenExecutor:
+                lost.append(job)
+                continue
+            yield _stored(self.store, Result.from_json(json.loads(data)), data)
+        if lost:
+            yield from self.recover(lost)
+
+    def recover(self, lost: list[Job]) -> Iterator[Step]:
+        """A worker died and took the pool with it: a new pool, and one of its own for each job that was under way."""
+        lost += self.pending.values()
+        self.pending.clear()
+        self.done = SimpleQueue()  # the old executor's futures end too, as lost ones
+        self.close()
+        for job in lost:
+            yield _stored(self.store, _alone(job, self.make_executor))
+
+    def close(self) -> None:
+        if self.executor is not None:
+            self.executor.shutdown(wait=True, cancel_futures=True)
+            self.executor = None
+
+
+def grade_set(
+    course: Course,
+    store: Store,
+    name: str,
+    settings: Settings,
+    students: list[str] | None = None,
+    make_executor: Callable[[], Executor] | None = None,
+) -> Iterator[Step]:
+    """Grade the submissions of a set; yields each as it is done. Raises SandboxRefused, BadSource, BadCatalogue."""
+    files = course.set_files(name)
+    seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
+    make = make_executor or (lambda: local_executor(settings.jobs))
+    run = Run(store, make, 16 * settings.jobs)
+    try:
+        for student, folder in course.submissions(name).items():
+            if students is not None and student not in students:
+                continue
+            stored = None if settings.force else store.get(name, student)
+            prepared = Prepared(files, student, settings, seed).read(folder, stored)
+            if stored is not None and stored.key == prepared.key:
+                yield Step(stored, False)
+            elif isinstance(prepared, Result):
+                yield _stored(store, prepared)
+            else:
+                yield from run.submit(prepared)
+        while run.pending:
+            yield from run.wait()
+        store.end_run(name)
+    finally:
+        run.close()
+
+
+def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Step:
+    """One prepared submission in this process: the stored result where nothing changed, else a new one, stored.
+
+    For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
+    SandboxRefused, BadSource, BadCatalogue.
+    """
+    stored = None if force else store.get(prepared.assignment, prepared.student)
+    if stored is not None and stored.key == prepared.key:
+        return Step(stored, False)
+    if isinstance(prepared, Job):
+        prepared = Result.from_json(json.loads(run_job(prepared.to_bytes())))
+    return _stored(store, prepared)
+
+
+def _stored(store: Store, result: Result, data: bytes | None = None) -> Step:
+    try:
+        store.put(result, data)
+    except OSError as error:
+        where = store.path(result.assignment, result.student)
+        return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")
+    return Step(result, True)
+
+
+def _alone(job: Job, make_executor: Callable[[], Executor]) -> Result:
+    """A job whose worker died, in a pool of its own: it dies alone, or it was not to blame."""
+    executor = make_executor()
+    try:
+        return Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
+    except BrokenExecutor:
+        return job.unjudged(
+            "the grader's own process died twice while it judged this submission; please report it",
+            ["the grader process died twice on this submission"],
+        )
+    finally:
+        executor.shutdown(wait=True, cancel_futures=True)

@@ -1,0 +1,1 @@
+"""Pages for students and instructors, made of results."""

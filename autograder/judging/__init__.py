@@ -1,0 +1,1 @@
+"""Decides what a submission's answers are worth: test cells, reference, recognised misconceptions."""

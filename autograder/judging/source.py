@@ -1,0 +1,178 @@
+"""A set as the instructor wrote it: its cells, its reference solutions, its tests and its catalogue.
+
+Everything here is trusted and never leaves the grader process.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import io
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.catalogue import Catalogue
+from autograder.notebook.names import bound_names, needed_names
+
+BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
+
+
+class BadSource(Exception):
+    """The instructor's notebook or catalogue cannot be used; the message says where and why."""
+
+
+def split_tests(code: str) -> tuple[str, str]:
+    """The visible part of a test cell and the hidden one; each keeps its line numbers."""
+    visible, hidden, inside = [], [], False
+    for line in code.split("\n"):
+        marker = BEGIN_HIDDEN in line or END_HIDDEN in line
+        if BEGIN_HIDDEN in line:
+            inside = True
+        elif END_HIDDEN in line:
+            inside = False
+        visible.append("" if inside or marker else line)
+        hidden.append(line if inside and not marker else "")
+    return "\n".join(visible), "\n".join(hidden)
+
+
+@dataclass
+class TestCell:
+    """A test cell of the source: what it asks, and which student's names it needs."""
+
+    grade_id: str
+    title: str
+    points: float
+    visible: str
+    hidden: str
+    solution_ids: list[str]
+    solution_names: set[str]
+    names: set[str] = field(default_factory=set)
+
+    @cached_property
+    def visible_code(self) -> Any:
+        tree = ast.parse(self.visible)
+        return compile(tree, f"<{self.grade_id}>", "exec") if tree.body else None
+
+    @cached_property
+    def hidden_code(self) -> Any:
+        return compile(self.hidden, f"<hidden {self.grade_id}>", "exec")
+
+    @cached_property
+    def unasserted(self) -> TestCell:
+        """The same cell demanding nothing: an assertion only computes what it asserts."""
+        parts = [ast.unparse(_Unasserted().visit(ast.parse(part))) for part in (self.visible, self.hidden)]
+        return replace(self, visible=parts[0], hidden=parts[1])
+
+
+class _Unasserted(ast.NodeTransformer):
+    def visit_Assert(self, node: ast.Assert) -> ast.Expr:
+        return ast.copy_location(ast.Expr(node.test), node)
+
+
+class Source:
+    """The parsed source notebook of a set, with its reference solutions run once.
+
+    Names in the notebook's metadata `autograder: {"student_side": [...]}` resolve in test cells to the student's
+    values although locked cells bind them: given classes whose objects are handed to a student's function.
+    `given` are the locked code cells, each with its number when students' notebooks are run.
+    """
+
+    def __init__(self, notebook: NotebookNode, catalogue: str = "", name: str = "the set") -> None:
+        self.notebook = notebook
+        self.name = name
+        self.catalogue_text = catalogue
+        self.tests: dict[str, TestCell] = {}
+        self.written: dict[str, tuple[str, float]] = {}
+        self.solutions: dict[str, str] = {}
+        self.code_in_order: list[str] = []
+        self.given: list[tuple[int, str]] = []
+        self._trusted_names: set[str] = set()
+        self._read_cells()
+
+    @classmethod
+    def from_text(cls, text: str, catalogue: str = "", name: str = "the set") -> Source:
+        return cls(nbformat.reads(text, as_version=4), catalogue, name)
+
+    def _read_cells(self) -> None:
+        title, pending = self.name, []
+        solution_names: set[str] = set()
+        for cell in self.notebook.cells:
+            meta = cell.metadata.get("nbgrader", {})
+            if cell.cell_type == "markdown":
+                title = next(
+                    (line.lstrip("# ").strip() for line in cell.source.splitlines() if line.startswith("#")), title
+                )
+            if cell.cell_type == "code" and not meta.get("grade"):
+                self.code_in_order.append(cell.source)
+            if not meta:
+                continue
+            grade_id, grade, solution = meta["grade_id"], meta.get("grade"), meta.get("solution")
+            if grade and solution:
+                self.written[grade_id] = (title, float(meta["points"]))
+            elif cell.cell_type != "code":
+                continue
+            elif solution:
+                pending.append(grade_id)
+                self.solutions[grade_id] = cell.source
+                solution_names |= bound_names(cell.source)
+            elif grade:
+                visible, hidden = split_tests(cell.source)
+                self.tests[grade_id] = TestCell(
+                    grade_id,
+                    title,
+                    float(meta["points"]),
+                    visible,
+                    hidden,
+                    pending,
+                    set().union(*(bound_names(self.solutions[s]) for s in pending)),
+                )
+                pending = []
+            else:
+                self._trusted_names |= bound_names(cell.source, imports=True)
+                self.given.append((sum(1 for text in self.code_in_order if text.strip()), cell.source))
+        self._trusted_names -= solution_names
+        self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
+        for test in self.tests.values():
+            test.names = (needed_names(test.visible) | needed_names(test.hidden)) - self._trusted_names
+
+    @cached_property
+    def reference(self) -> dict[str, Any]:
+        """The namespace after all cells but the tests. Raises BadSource."""
+        namespace: dict[str, Any] = {"__name__": "reference"}
+        for cell in self.notebook.cells:
+            meta = cell.metadata.get("nbgrader", {})
+            if cell.cell_type != "code" or meta.get("grade"):
+                continue
+            where = meta.get("grade_id", cell.get("id", "a cell"))
+            try:
+                with contextlib.redirect_stdout(io.StringIO()):
+                    exec(compile(cell.source, f"<{self.name}: {where}>", "exec"), namespace)
+            except Exception as error:
+                raise BadSource(
+                    f"{self.name}: the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
+                ) from error
+        return namespace
+
+    @cached_property
+    def trusted(self) -> dict[str, Any]:
+        """What locked cells bind: a test cell gets the grader's own copies of these."""
+        return {n: self.reference[n] for n in self._trusted_names if n in self.reference}
+
+    @cached_property
+    def catalogue(self) -> Catalogue:
+        return Catalogue(self.catalogue_text, self.reference, self.solution_text, self.name)
+
+    def solution_text(self, name: str) -> str:
+        """The text of the source's solution cell that binds `name`; empty when none does."""
+        for text in self.solutions.values():
+            if name in bound_names(text):
+                return text
+        return ""
+
+    def exercise_of(self, name: str) -> TestCell | None:
+        """The test cell that judges the solution cell binding `name`."""
+        return next((t for t in self.tests.values() if name in t.solution_names), None)

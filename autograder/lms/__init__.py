@@ -1,0 +1,1 @@
+"""What learning systems hand out and take back: downloads, rosters, marks."""

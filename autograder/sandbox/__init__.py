@@ -1,0 +1,1 @@
+"""Confines students' code: the launcher here, what runs confined in `inside`."""

@@ -1,0 +1,1 @@
+"""What runs inside the sandbox and what both sides speak: mounted there whole, it imports nothing outside itself."""
