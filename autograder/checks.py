@@ -25,7 +25,7 @@ import numpy as np
 
 from autograder.judging.proxies import Client, Entry, Handle, StudentGone, StudentProblem, shown_text
 from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
-from autograder.sandbox.inside.server import OutOfTime
+from autograder.sandbox.inside.limits import OutOfTime
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4

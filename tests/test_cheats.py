@@ -136,9 +136,9 @@ numbers = lambda student_id: numpy.zeros(4)
 __builtins__ = {}; __name__ = 'tests'; _ = None""",
     "the connection": """
 import gc
-from autograder.sandbox.inside import server as student
+from autograder.sandbox.inside import workspace as student
 from autograder.sandbox.inside import protocol as channel
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 for o in gc.get_objects():
     if isinstance(o, Workspace):
         o.namespace.update(softmax=1, passed=True)
@@ -148,7 +148,7 @@ Workspace.do_call = lambda self, request, blobs, sent: {'ok': True, 'passed': Tr
 student._snapshot = lambda value: 0
 channel.pack = lambda *a: True""",
     "handles that claim to be anything": """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 def other(self, value):
     self.objects[1] = value
     return {'handle': 1, 'type': 'numpy.ndarray', 'callable': True, 'mro': ['numpy.ndarray', 'torch.Tensor', 'float']}
@@ -374,17 +374,17 @@ def serve():
         wire.send(reply)
 wire.send({'number': asked(), 'error': None, 'outputs': []}); serve()""",
     "replies of the wrong kind": """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 odd = iter([{'ok': {'dtype': '(1 2)f8'}}, {'ok': {'tensor': 0, 'dtype': 'quint8'}}, {'found': 3}, {'error': 3}, {'error': {'kind': []}}] * 50)
 def answer(self, request, blobs): return next(odd), []
 Workspace.answer = answer""",
     "values that no reader can take": """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 def get(self, request, blobs, sent):
     return {'found': {n: {'dtype': '(1 2)f8'} for n in request['names']}}
 Workspace.do_get = get""",
     "tensors of no type": """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 import numpy, io
 def get(self, request, blobs, sent):
     file = io.BytesIO(); numpy.save(file, numpy.ones(4)); sent.append(file.getvalue())
@@ -398,7 +398,7 @@ import numpy as np
 def softmax(z): return np.zeros(2)""",
     "nested as deep as it goes": """
 import json
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 sys.setrecursionlimit(10**6)
 def deep(n):
     x = 0
@@ -465,7 +465,7 @@ def test_nothing_is_gained_by_having_all_questions_at_once(cheat: str) -> None:
     """Each answer is a plausible one, to one of the questions or to none; whatever is done with them, none is right."""
     code = f"""
 import json
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 several = Workspace.do_several
 def at_once(self, request, blobs, sent):
     reply = several(self, request, blobs, sent)
@@ -482,7 +482,7 @@ def test_every_question_is_asked_once_and_for_real() -> None:
     """There is no rehearsal to be told from the real thing: disturbed runs are made of the reference, elsewhere."""
     spy = """
 import collections, json
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 several, times, messages = Workspace.do_several, collections.Counter(), []
 def counting(self, request, blobs, sent):
     messages.append(request['names'])
@@ -569,7 +569,7 @@ print('names:', [n for n in list(globals()) if 'reference' in n or 'expected' in
 def test_questions_can_be_seen_but_not_answers() -> None:
     """The inputs of hidden checks must reach the student's code; what is expected of it never does."""
     spy = """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 seen, answer = [], Workspace.answer
 def spying(self, request, blobs):
     seen.append((request.get('op'), sorted(request)))
@@ -583,7 +583,7 @@ Workspace.answer = spying"""
 
 
 HOARD = """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 hoard = []
 replace = Workspace.do_replace
 def keeping(self, request, blobs, sent):
@@ -654,7 +654,7 @@ def answers_for(student_id: str) -> str:
 def test_an_id_with_two_faces_is_graded_as_the_one_that_is_recorded() -> None:
     """The grader asks for the id once to note it and once to grade by it; a friend's sheet, one's own name."""
     two_faces = """
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 get, times = Workspace.do_get, []
 def faces(self, request, blobs, sent):
     reply = get(self, request, blobs, sent)
@@ -724,7 +724,7 @@ DEATHS = {
     "threads that go on": "import threading, time\ndef on():\n    while True: globals().update(softmax=lambda z: z / z.sum()); time.sleep(0.001)\nthreading.Thread(target=on, daemon=True).start()",
     "hard links and links out": "import os\nfor to in ('/usr/bin/env', '/proc/1/mem', '/etc/localtime'):\n    for how in (os.link, os.symlink):\n        try: how(to, 'x'); open('x', 'r+b').write(b'x')\n        except OSError as e: print(e)",
     "variables of the environment": "import os\nos.environ.update(LD_PRELOAD='/tmp/x.so', PYTHONSTARTUP='/tmp/x.py', PYTHONPATH='/tmp', PYTHONHOME='/tmp', AUTOGRADER_BWRAP='/bin/true')",
-    "a thread that waits for the tests": "import gc, threading, time\nfrom autograder.sandbox.inside.server import Workspace\ndef on():\n    time.sleep(0.5)\n    while True:\n        for o in gc.get_objects():\n            if isinstance(o, Workspace): o.namespace.update(softmax=lambda z: z, attend=lambda *a: a); o.objects.clear()\nthreading.Thread(target=on, daemon=True).start()",
+    "a thread that waits for the tests": "import gc, threading, time\nfrom autograder.sandbox.inside.workspace import Workspace\ndef on():\n    time.sleep(0.5)\n    while True:\n        for o in gc.get_objects():\n            if isinstance(o, Workspace): o.namespace.update(softmax=lambda z: z, attend=lambda *a: a); o.objects.clear()\nthreading.Thread(target=on, daemon=True).start()",
     "at exit": "import atexit, os; atexit.register(os._exit, 0); atexit.register(lambda: open('/tmp/late', 'w').write('x'))",
 }  # fmt: skip
 

@@ -23,11 +23,11 @@ from sqlalchemy.engine import make_url
 from tiny_course import GOOD, SET, answered, make_course, source_notebook, submit, write_source
 
 from autograder.course import Course, CourseError
+from autograder.gradebook import gradebook
 from autograder.gradebook.gradebook import (
     CellScore,
     GradebookError,
     ensure_assignment,
-    gradebook,
     manual_marks,
     scores,
     write,

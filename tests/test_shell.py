@@ -11,7 +11,7 @@ RUN = """
 import json, sys
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.interactiveshell import InteractiveShell
-from autograder.sandbox.inside.server import Shell, Stream
+from autograder.sandbox.inside.shell import Shell, Stream
 
 class Long(Shell):
     compiler_class = CachingCompiler

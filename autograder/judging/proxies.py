@@ -21,7 +21,7 @@ from typing import Any, Protocol
 from autograder.judging.foresight import Answers, Asked, Foresight
 from autograder.results import CRASHED, ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Closed, ProtocolError, Reading, pack, unpack
-from autograder.sandbox.inside.server import Workspace
+from autograder.sandbox.inside.workspace import Workspace
 from autograder.sandbox.launcher import Student
 
 GRACE_SECONDS = 2.0

@@ -315,7 +315,7 @@ def _rehearse() -> None:
     import numpy as np
 
     from autograder.sandbox.inside.protocol import pack
-    from autograder.sandbox.inside.server import Workspace
+    from autograder.sandbox.inside.workspace import Workspace
 
     workspace = Workspace({"first": lambda *values: values}, seconds=False)
     for kind in (float, np.float32, bool):
@@ -403,7 +403,7 @@ class Warm:
         import numpy.linalg
         import numpy.random  # noqa: F401
 
-        from autograder.sandbox.inside.server import Shell
+        from autograder.sandbox.inside.shell import Shell
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
         shell = Shell.instance()

@@ -1,0 +1,235 @@
+"""Answers requests on a namespace: the student's, or the grader's own with reference solutions and variants in it.
+
+Everything in a student's process is under the student's control once the first cell has run: the grader treats each
+answer as data from a stranger.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from autograder.sandbox.inside.limits import describe, time_limit
+from autograder.sandbox.inside.protocol import pack, unpack
+
+MISSING = object()
+
+
+class Workspace:
+    """Answers requests on `namespace`. Values that are not plain data stay here and are known outside by an id."""
+
+    def __init__(
+        self,
+        namespace: dict[str, Any],
+        call_back: Callable[[int, tuple, dict], Any] | None = None,
+        is_student_file: Callable[[str], bool] = lambda filename: False,
+        seconds: bool = True,
+    ) -> None:
+        self.namespace = namespace
+        self.call_back = call_back
+        self.is_student_file = is_student_file
+        self.use_time_limit = seconds
+        self.objects: dict[int, Any] = {}
+        self.ids: dict[int, int] = {}
+        self.saved: dict[str, Any] = {}
+        self.saved_defaults: dict[FunctionType, tuple] = {}
+
+    # what crosses
+
+    def _other_out(self, value: Any) -> dict[str, Any]:
+        key = self.ids.get(id(value))
+        if key is None:
+            key = len(self.objects) + 1
+            self.objects[key] = value
+            self.ids[id(value)] = key
+        kind = type(value)
+        return {
+            "handle": key,
+            "type": f"{kind.__module__}.{kind.__qualname__}"[:200],
+            "callable": callable(value),
+            "mro": [f"{c.__module__}.{c.__qualname__}"[:200] for c in type.mro(kind)][:30],
+        }
+
+    def _other_in(self, node: dict[str, Any]) -> Any:
+        if "handle" in node:
+            return self.objects[node["handle"]]
+        number = node["callback"]
+
+        def given_function(*args: Any, **kwargs: Any) -> Any:
+            return self.call_back(number, args, kwargs)
+
+        given_function.__name__ = given_function.__qualname__ = str(node.get("name", "given_function"))
+        return given_function
+
+    def out(self, value: Any, blobs: list[bytes]) -> Any:
+        return pack(value, blobs, self._other_out)
+
+    def read(self, node: Any, blobs: list[bytes]) -> Any:
+        return unpack(node, blobs, self._other_in)
+
+    # requests
+
+    def answer(
+        self, request: dict[str, Any], blobs: list[bytes], is_prepared: bool = False
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """The reply to one request: {"ok": node, ...} or {"error": {...}}.
+
+        `forget` in it drops all handles first: the test cell that held them is over.
+        """
+        sent: list[bytes] = []
+        if request.get("forget"):
+            self.objects.clear()
+            self.ids.clear()
+        try:
+            operation = getattr(self, f"do_{request['op']}")
+            with time_limit(request.get("seconds") if self.use_time_limit else None, is_prepared):
+                return operation(request, blobs, sent), sent
+        except BaseException as error:  # SystemExit and KeyboardInterrupt of the student's code are answers too
+            return {"error": describe(error, self.is_student_file)}, []
+
+    def do_get(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        found = {n: self.namespace[n] for n in request["names"] if n in self.namespace}
+        return {"found": {n: self.out(v, sent) for n, v in found.items()}}
+
+    def do_call(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        function = self.objects[request["target"]]
+        args = [self.read(a, blobs) for a in request["args"]]
+        kwargs = {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
+        watched = {**dict(enumerate(args)), **kwargs}
+        before = {k: _snapshot(v) for k, v in watched.items()}
+        value = function(*args, **kwargs)
+        changed = [str(k) for k, v in watched.items() if _snapshot(v) != before[k]]
+        return {"ok": self.out(value, sent), "changed": changed}
+
+    def do_several(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        """Values of names and the replies to many requests, one after the other; the first to take too long ends it.
+
+        The requests are the JSON of the first blob; the target of one is the value of a name, or what an earlier one
+        gave.
+        """
+        reply = self.do_get(request, [], sent)
+        reply["blobs"], reply["replies"] = len(sent), []
+        start = 1
+        for number, part in enumerate(json.loads(blobs[0])):
+            origin = part["target"]
+            node = (
+                reply["found"].get(origin["name"]) if "name" in origin else reply["replies"][origin["reply"]].get("ok")
+            )
+            target = node.get("handle") if isinstance(node, dict) else None
+            end = start + part["blobs"]
+            answered, part_sent = self.answer({**part, "target": target}, blobs[start:end], number > 0)
+            start = end
+            sent += part_sent
+            reply["replies"].append({**answered, "blobs": len(part_sent)})
+            if answered.get("error", {}).get("kind") in ("timeout", "memory"):
+                break
+        return reply
+
+    def do_attribute(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        return {"ok": self.out(getattr(self.objects[request["target"]], request["name"]), sent)}
+
+    def do_item(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        return {"ok": self.out(self.objects[request["target"]][self.read(request["key"], blobs)], sent)}
+
+    def do_length(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        return {"ok": self.out(len(self.objects[request["target"]]), sent)}
+
+    def do_items(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        """The first `most` things an iterable gives."""
+        values = []
+        for value in self.objects[request["target"]]:
+            if len(values) >= request["most"]:
+                break
+            values.append(value)
+        return {"ok": self.out(values, sent)}
+
+    def do_gradients(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        """Gradients of a fixed weighted sum of the outputs, by the arguments `wrt` or by the parameters."""
+        import torch
+
+        function = self.objects[request["target"]]
+        args = [self.read(a, blobs) for a in request["args"]]
+        kwargs = {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
+        for index in request["wrt"]:
+            args[index] = args[index].clone().requires_grad_(True)
+        with torch.enable_grad():
+            outputs = function(*args, **kwargs)
+            if request["of"] is not None:
+                outputs = outputs[request["of"]]
+            total = _weighted_sum(torch, outputs)
+            if request["parameters"]:
+                names, targets = zip(*function.named_parameters(), strict=True)
+            else:
+                names, targets = request["wrt"], [args[i] for i in request["wrt"]]
+            if not total.requires_grad:
+                found = [None] * len(targets)
+            else:
+                found = torch.autograd.grad(total, targets, allow_unused=True)
+        value = dict(zip(names, found, strict=True)) if request["parameters"] else list(found)
+        return {"ok": self.out(value, sent)}
+
+    def do_replace(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        """Put the grader's answer in place of a name (follow-through), until `restore`.
+
+        It also takes the place of the old value under other names and in functions' default arguments, where a
+        student's code may have put it already.
+        """
+        name = request["name"]
+        new, old = self.read(request["value"], blobs), self.namespace.get(name, MISSING)
+        for other, value in [(name, old), *self.namespace.items()]:
+            if value is old and (other == name or callable(old)):
+                self.saved.setdefault(other, value)
+                self.namespace[other] = new
+            elif isinstance(value, FunctionType) and callable(old):
+                self._replace_defaults(value, old, new)
+        return {"ok": None}
+
+    def _replace_defaults(self, function: FunctionType, old: Any, new: Any) -> None:
+        given, named = function.__defaults__ or (), function.__kwdefaults__ or {}
+        if any(value is old for value in (*given, *named.values())):
+            self.saved_defaults.setdefault(function, (function.__defaults__, function.__kwdefaults__))
+            function.__defaults__ = tuple(new if value is old else value for value in given) or None
+            function.__kwdefaults__ = {k: new if value is old else value for k, value in named.items()} or None
+
+    def do_restore(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+        for name, value in self.saved.items():
+            if value is MISSING:
+                self.namespace.pop(name, None)
+            else:
+                self.namespace[name] = value
+        for function, (given, named) in self.saved_defaults.items():
+            function.__defaults__, function.__kwdefaults__ = given, named
+        self.saved.clear()
+        self.saved_defaults.clear()
+        return {"ok": None}
+
+
+def _snapshot(value: Any) -> Any:
+    """Something that differs when an array or tensor argument was changed in place."""
+    if isinstance(value, np.ndarray):
+        return (value.shape, value.tobytes())
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return (tuple(value.shape), value.detach().cpu().numpy().tobytes())
+    if isinstance(value, (list, tuple)):
+        return [_snapshot(v) for v in value]
+    return None
+
+
+def _weighted_sum(torch: Any, outputs: Any) -> Any:
+    """Σ cos(1 + index)·output over all floating outputs: no symmetry makes it constant, unlike a plain sum."""
+    if isinstance(outputs, torch.Tensor):
+        outputs = [outputs]
+    elif isinstance(outputs, dict):
+        outputs = list(outputs.values())
+    total = torch.zeros(())
+    for output in outputs:
+        if isinstance(output, torch.Tensor) and output.is_floating_point():
+            weights = torch.cos(1.0 + torch.arange(output.numel(), dtype=output.dtype))
+            total = total + (output.reshape(-1) * weights).sum()
+    return total
