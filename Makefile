@@ -76,7 +76,7 @@ serve:
 # New exact pins from pyproject.toml, in a throw-away environment so that pip-tools is no dependency.
 lock:
 	tools=$$(mktemp -d) && $(PYTHON) -m venv $$tools && $$tools/bin/pip install -q pip-tools && \
-	$$tools/bin/pip-compile -q --extra dev --strip-extras --no-emit-index-url --no-emit-find-links \
+	$$tools/bin/pip-compile -q --all-extras --strip-extras --no-emit-index-url --no-emit-find-links \
 	  --no-emit-trusted-host --no-emit-options --no-annotate --no-header --allow-unsafe \
 	  --output-file requirements.txt pyproject.toml && \
 	sed -i -e 's/+cpu$$//' -e '/considered to be unsafe/d' \

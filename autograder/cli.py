@@ -18,12 +18,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Column, Table
 from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.catalogue import BadCatalogue
 from autograder.course import Course, CourseError
 from autograder.grading.cluster import DaskExecutor, NoCluster, workers_of
 from autograder.grading.runner import Settings, Step, grade_set
 from autograder.grading.store import Store
 from autograder.judging.source import BadSource
+from autograder.judging.variants import BadCatalogue
 from autograder.results import GRADED, Result
 from autograder.sandbox.launcher import BUBBLEWRAP, NONE, SandboxRefused
 

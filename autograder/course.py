@@ -14,13 +14,14 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config, PyFileConfigLoader
 
+from autograder.errors import AutograderError
 from autograder.notebook.rebuild import Place, places_of, release_view
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 
 
-class CourseError(Exception):
+class CourseError(AutograderError):
     """The course folder cannot be used as asked; one line that says what is wrong and how to mend it."""
 
 

@@ -283,9 +283,9 @@ class CourseAutograde(Autograde):
         if not self._ours:
             super().convert_single_notebook(notebook_filename)
             return
-        from autograder.catalogue import BadCatalogue
         from autograder.course import CourseError
         from autograder.judging.source import BadSource
+        from autograder.judging.variants import BadCatalogue
         from autograder.sandbox.launcher import SandboxRefused
 
         # An exception that left this method would make nbgrader delete what stands in autograded/.

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from nbformat import v4
 
-from autograder.catalogue import Catalogue, value_for
 from autograder.figures import attention_beside
 from autograder.judging.judge import Judged, run_test_cell
 from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.variants import Catalogue, value_for
 
 HELPERS = """import numpy as np
 

@@ -3,18 +3,9 @@
 import numpy as np
 import pytest
 
-from autograder.catalogue import (
-    BadCatalogue,
-    Catalogue,
-    Survivor,
-    Variant,
-    answers_beside,
-    close,
-    explained,
-    recognise,
-    value_for,
-)
 from autograder.judging.proxies import Entry
+from autograder.judging.recognition import answers_beside, close, explained, recognise
+from autograder.judging.variants import BadCatalogue, Catalogue, Survivor, Variant, value_for
 
 CELL = "factor = 2\n\ndef double(x):\n    return factor * x"
 HEAD = "from autograder.catalogue import edited, right, survivor, wrong\n"

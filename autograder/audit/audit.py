@@ -34,13 +34,14 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from autograder.audit.mutants import BEGIN, END, Mutant, Ran, mutants_of, run_apart
-from autograder.catalogue import BadCatalogue, Survivor, Variant, recognise, value_for
 from autograder.course import Course, SetFiles
 from autograder.grading.runner import Prepared, Run, Settings, local_executor
 from autograder.grading.store import Store
 from autograder.judging.judge import EXAMPLES, Job, Judged, Outcome, run_test_cell
 from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.recognition import recognise
 from autograder.judging.source import BadSource, Source, TestCell
+from autograder.judging.variants import BadCatalogue, Survivor, Variant, value_for
 from autograder.notebook.names import bound_names
 from autograder.results import GRADED, Exercise, Result
 from autograder.sandbox.launcher import BUBBLEWRAP

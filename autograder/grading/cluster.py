@@ -12,13 +12,14 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from typing import Any
 
+from autograder.errors import AutograderError
 from autograder.grading.job_process import JobProcess
 
 CONNECT_SECONDS = 20
 _local = threading.local()
 
 
-class NoCluster(Exception):
+class NoCluster(AutograderError):
     """The cluster cannot be used; the message says why and how to mend it."""
 
 

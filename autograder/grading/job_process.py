@@ -13,8 +13,8 @@ import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
 
-from autograder.catalogue import BadCatalogue
 from autograder.judging.source import BadSource
+from autograder.judging.variants import BadCatalogue
 from autograder.sandbox.launcher import SandboxRefused
 
 HEAD = struct.Struct("!BQ")  # whether it is an error, and the length

@@ -27,7 +27,7 @@ from autograder.notebook.rebuild import Rebuilt, rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 
-JUDGING = ("catalogue.py", "checks.py", "results.py", "judging", "notebook", "sandbox")
+JUDGING = ("catalogue.py", "checks.py", "errors.py", "results.py", "judging", "notebook", "sandbox")
 
 
 @cache

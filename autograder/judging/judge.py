@@ -27,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from autograder.catalogue import BadCatalogue, Variant, recognise, value_for
 from autograder.checks import Session, session
 from autograder.judging.foresight import DISTURBANCE_SEED, DISTURBANCES, Asked, Foresight, disturbed, disturbed_names
 from autograder.judging.proxies import (
@@ -40,7 +39,9 @@ from autograder.judging.proxies import (
     StudentProblem,
     raised,
 )
+from autograder.judging.recognition import recognise
 from autograder.judging.source import BadSource, Source, TestCell
+from autograder.judging.variants import BadCatalogue, Variant, value_for
 from autograder.notebook.names import bound_names, compiled_silent, used_names
 from autograder.notebook.rebuild import Rebuilt, RebuiltCell, to_content
 from autograder.results import NOT_REACHED, UNREADABLE, Check, Exercise, Misconception, Result

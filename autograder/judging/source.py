@@ -15,13 +15,14 @@ from typing import Any
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.catalogue import Catalogue
+from autograder.errors import AutograderError
+from autograder.judging.variants import Catalogue
 from autograder.notebook.names import bound_names, needed_names
 
 BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
 
 
-class BadSource(Exception):
+class BadSource(AutograderError):
     """The instructor's notebook or catalogue cannot be used; the message says where and why."""
 
 

@@ -22,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
+from autograder.errors import AutograderError
 from autograder.notebook.reader import shown
 
 MIB = 2**20
@@ -63,7 +64,7 @@ class Found:
     read: Callable[[], bytes] = field(default=bytes, repr=False, compare=False)
 
 
-class TooMuch(Exception):
+class TooMuch(AutograderError):
     """More than is read; the message says what, `budget` whose limit it was (None: a single file's)."""
 
     def __init__(self, what: str, budget: Budget | None = None) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 
 from nbformat.notebooknode import NotebookNode
 
+from autograder.errors import AutograderError
+
 MAX_BYTES = 20 * 1024 * 1024
 MAX_CELLS = 5_000
 MOST_LINES = 100  # of notes or events about one submission
@@ -35,7 +37,7 @@ _FORMATS = (  # how a file that is no notebook begins
 )
 
 
-class Unreadable(Exception):
+class Unreadable(AutograderError):
     """One clear sentence for student and instructor: what is wrong, where, how to mend."""
 
 

