@@ -181,7 +181,8 @@ def grade(
     as_json: bool,
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
-    from autograder.gradebook.gradebook import ensure_assignment, write
+    from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.writer import write
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
@@ -269,7 +270,7 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
 @students_option
 def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.gradebook.gradebook import manual_marks
+    from autograder.gradebook.reader import manual_marks
     from autograder.html.feedback import write_all
 
     problems: list[str] = []
@@ -291,7 +292,7 @@ def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> 
 @sets_option
 def report(folder: Path, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
-    from autograder.gradebook.gradebook import manual_marks
+    from autograder.gradebook.reader import manual_marks
     from autograder.html.report import write_all
     from autograder.html.similarity import code_of, near_identical
 
@@ -342,7 +343,7 @@ def export(
     partial: bool,
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
-    from autograder.grading.store import write_atomically
+    from autograder.files import write_atomically
     from autograder.lms import canvas_moodle as lms
     from autograder.lms import export as plain
 

@@ -27,7 +27,7 @@ from traitlets import Unicode
 
 if TYPE_CHECKING:
     from autograder.course import SetFiles
-    from autograder.gradebook.gradebook import Written
+    from autograder.gradebook.writer import Written
     from autograder.judging.judge import Job
     from autograder.results import Result
 
@@ -76,7 +76,7 @@ def _install() -> None:
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
     """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
-    from autograder.gradebook.gradebook import read_timestamp
+    from autograder.timestamps import read_timestamp
 
     dirs = self.coursedir
     return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
@@ -113,13 +113,13 @@ class Grading:
 
     def ensure(self, name: str) -> list[str]:
         """The set stands in the gradebook as the source has it; returns remarks."""
-        from autograder.gradebook.gradebook import ensure_assignment
+        from autograder.gradebook.assignment import ensure_assignment
 
         return ensure_assignment(self.course, self.course.set_files(name))
 
     def prepare(self, name: str, student: str) -> NotebookNode:
         """Read and rebuild a submission; returns the notebook to grade, as its student may see it."""
-        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.gradebook.autograded import autograded_notebook
         from autograder.grading.runner import Prepared
         from autograder.notebook.rebuild import to_notebook
         from autograder.results import Result
@@ -135,7 +135,7 @@ class Grading:
 
     def judge(self) -> NotebookNode:
         """Judge the prepared submission, or take its stored result; returns the executed notebook."""
-        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.gradebook.autograded import autograded_notebook
         from autograder.grading.runner import judge_here
 
         if self.prepared is None:
@@ -150,7 +150,7 @@ class Grading:
         return self.course.set_files(self.prepared.assignment)
 
     def save(self) -> Written:
-        from autograder.gradebook.gradebook import write
+        from autograder.gradebook.writer import write
 
         if self.result is None:
             raise RuntimeError("SaveVerdicts needs RunEngine before it, in c.Autograde.autograde_preprocessors")
@@ -208,7 +208,7 @@ class WithoutRubrics(NbGraderPreprocessor):
     """Drops the rubrics before feedback is made of an autograded notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        from autograder.gradebook.gradebook import without_rubrics
+        from autograder.gradebook.autograded import without_rubrics
 
         return without_rubrics(nb), resources
 

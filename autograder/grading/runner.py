@@ -22,10 +22,11 @@ from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
 from autograder.judging.judge import Job, run_job
-from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook, shown
+from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook
 from autograder.notebook.rebuild import Rebuilt, rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
+from autograder.text import shown
 
 JUDGING = ("catalogue.py", "checks.py", "errors.py", "results.py", "judging", "notebook", "sandbox")
 

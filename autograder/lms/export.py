@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder.course import Course
-from autograder.gradebook.gradebook import Standing, class_list, full_marks, standings
+from autograder.gradebook.reader import Standing, class_list, full_marks, standings
 from autograder.grading.store import Store
-from autograder.lms.attempts import stamp_of
 from autograder.lms.csv_files import csv_text
 from autograder.lms.roster import Person, Roster
-from autograder.notebook.reader import shown
 from autograder.results import GRADED, NOT_SUBMITTED, Result
+from autograder.text import shown
+from autograder.timestamps import stamp_of
 
 NOT_GRADED = "not graded yet"
 HEADER = (
