@@ -1,4 +1,4 @@
-"""What the gradebook holds: scores, manual marks, the class list, and how the class stands."""
+"""What the gradebook holds: scores, manual marks, the class list, and the dates."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from nbgrader.api import (
     BaseCell,
     Comment,
     Grade,
-    GradeCell,
     Student,
     SubmittedAssignment,
     SubmittedNotebook,
 )
-from sqlalchemy import Select, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from autograder.course import Course
@@ -54,26 +53,17 @@ class StudentScores:
     timestamp: datetime | None = None
 
     @property
-    def total(self) -> float:
-        """Points with manual marks, extra credit and the late penalty; never below 0."""
-        return max(0.0, sum(c.score for c in self.cells.values()) - (self.late_penalty or 0.0))
+    def max_score(self) -> float:
+        return sum(c.max_score or 0.0 for c in self.cells.values())
 
-
-@dataclass
-class Standing:
-    """A submission as nbgrader adds it up: `score` with manual marks and extra credit, before the late penalty."""
-
-    student: str
-    score: float
-    max_score: float
-    late_penalty: float
-    needs_manual: bool
-    timestamp: datetime | None
+    @property
+    def needs_manual(self) -> bool:
+        return any(c.needs_manual for c in self.cells.values())
 
     @property
     def total(self) -> float:
-        """Points after the late penalty; never below 0."""
-        return max(0.0, self.score - self.late_penalty)
+        """Points with manual marks, extra credit and the late penalty; never below 0."""
+        return max(0.0, sum(c.score for c in self.cells.values()) - (self.late_penalty or 0.0))
 
 
 # --- marks -----------------------------------------------------------------------------------------------------------
@@ -101,19 +91,17 @@ def _scores(db: Session, name: str) -> dict[str, StudentScores]:
     )
     for i, student, stamp, penalty in submitted:
         found[student] = owners[i] = StudentScores({}, penalty, stamp)
-    boxes = GradeCell.__table__  # the class itself would bring only its own kind of cells
     grades = db.execute(
         select(
             Grade.notebook_id,
             BaseCell.name,
-            boxes.c.max_score,
+            Grade.max_score,
             Grade.auto_score,
             Grade.manual_score,
             Grade.extra_credit,
             Grade.needs_manual_grade,
         )
         .join(BaseCell, BaseCell.id == Grade.cell_id)
-        .outerjoin(boxes, boxes.c.id == BaseCell.id)
         .where(BaseCell.notebook_id.in_(notebook))
     )
     for i, cell_name, most, auto, manual, extra, needs in grades:
@@ -167,31 +155,6 @@ def _judges(source: NotebookNode) -> dict[str, str]:
     return judges
 
 
-def standings(course: Course, name: str) -> dict[str, Standing]:
-    """Every submission of a set that the gradebook holds, by student. Raises GradebookError."""
-
-    def work(db: Session) -> dict[str, Standing]:
-        query = (
-            select(SubmittedAssignment)
-            .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
-            .where(Assignment.name == name)
-            .order_by(SubmittedAssignment.student_id)
-        )
-        return {
-            s.student_id: Standing(
-                s.student_id,
-                s.score,
-                s.max_score,
-                s.late_submission_penalty or 0.0,
-                bool(s.needs_manual_grade),
-                s.timestamp,
-            )
-            for s in db.scalars(query)
-        }
-
-    return look(course, work, {})
-
-
 # --- the class and the set -------------------------------------------------------------------------------------------
 
 
@@ -208,13 +171,15 @@ def class_list(course: Course) -> list[dict[str, Any]]:
 
 def due_date(course: Course, name: str) -> datetime | None:
     """When a set is due (UTC, without a zone), as the gradebook has it. Raises GradebookError."""
-    return look(course, lambda db: db.scalar(_of_assignment(name, Assignment.duedate)), None)
+    due: datetime | None = _of_assignment(course, name, Assignment.duedate)
+    return due
 
 
 def full_marks(course: Course, name: str) -> float | None:
     """The points of a set, None where the gradebook does not know it. Raises GradebookError."""
-    return look(course, lambda db: db.scalar(_of_assignment(name, Assignment.max_score)), None)
+    points: float | None = _of_assignment(course, name, Assignment.max_score)
+    return points
 
 
-def _of_assignment(name: str, column: Any) -> Select[Any]:
-    return select(column).where(Assignment.name == name)
+def _of_assignment(course: Course, name: str, column: Any) -> Any:
+    return look(course, lambda db: db.scalar(select(column).where(Assignment.name == name)), None)
