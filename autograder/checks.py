@@ -23,9 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from autograder.judging.proxies import Client, Entry, Handle, StudentGone, StudentProblem, shown_text
+from autograder.judging.proxies import Client, Entry, Handle, StudentGone, StudentProblem
 from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
 from autograder.sandbox.inside.limits import OutOfTime
+from autograder.text import shown_text
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4

@@ -1,4 +1,7 @@
-"""The command line: `python -m autograder release | collect | grade | feedback | report | export | audit | doctor`."""
+"""The command line: `python -m autograder release | collect | grade | feedback | report | export | audit | doctor`.
+
+What is heavy is imported by the command that uses it, so that `--help` takes no time.
+"""
 
 from __future__ import annotations
 
@@ -16,18 +19,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
-from sqlalchemy.exc import SQLAlchemyError
 
-from autograder.course import Course, CourseError
-from autograder.grading.cluster import DaskExecutor, NoCluster, workers_of
-from autograder.grading.runner import Settings, Step, grade_set
-from autograder.grading.store import Store
-from autograder.judging.source import BadSource
-from autograder.judging.variants import BadCatalogue
+from autograder.errors import AutograderError
 from autograder.results import GRADED, Result
-from autograder.sandbox.launcher import BUBBLEWRAP, NONE, SandboxRefused
+from autograder.text import plural
 
 if TYPE_CHECKING:
+    from autograder.course import Course
+    from autograder.grading.runner import Step
     from autograder.lms.collect import Collected
 
 LONGEST_TABLE = 60
@@ -41,12 +40,23 @@ def clear_errors() -> Iterator[None]:
     """Known problems end the command with one line on stderr and a non-zero exit code."""
     try:
         yield
-    except (CourseError, SandboxRefused, BadSource, BadCatalogue, NoCluster) as error:
+    except AutograderError as error:
         raise click.ClickException(str(error)) from error
-    except SQLAlchemyError as error:
-        raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
     except OSError as error:
         raise click.ClickException(f"{error.filename or 'a file'}: {error.strerror}") from error
+    except Exception as error:
+        from sqlalchemy.exc import SQLAlchemyError
+
+        if not isinstance(error, SQLAlchemyError):
+            raise
+        raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
+
+
+def course_in(folder: Path) -> Course:
+    """The course in a folder. Raises CourseError."""
+    from autograder.course import Course
+
+    return Course(folder)
 
 
 def progress_bar() -> Progress:
@@ -91,7 +101,7 @@ def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
     from autograder.release import release as release_set
 
     with clear_errors():
-        course = Course(folder)
+        course = course_in(folder)
         made = {}
         with progress_bar() as bar:
             for name in bar.track(chosen_sets(course, sets, course.set_names()), description="releasing"):
@@ -126,7 +136,7 @@ def collect(
     from autograder.lms.collect import collect as collect_files
 
     with clear_errors():
-        done = collect_files(Course(folder), sources, name, roster, dry_run)
+        done = collect_files(course_in(folder), sources, name, roster, dry_run)
     if as_json:
         click.echo(json.dumps(done.to_json()))
     else:
@@ -146,7 +156,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
         out.print(table)
     counts = ", ".join(f"{count} {action}" for action, count in done.counts.items())
     students = len({row.student for row in done.rows if row.attempt})
-    out.print(f"{len(done.rows)} files of {students} students: {counts or 'nothing'}")
+    out.print(f"{plural(len(done.rows), 'file')} of {plural(students, 'student')}: {counts or 'nothing'}")
     if done.report:
         out.print(f"every file is listed in {os.path.relpath(done.report)}")
     if dry_run:
@@ -163,8 +173,8 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
 @click.option("--seed", type=int, help="Seed of the hidden checks' inputs (default: the recorded one).")
 @click.option(
     "--sandbox",
-    type=click.Choice([BUBBLEWRAP, NONE]),
-    default=BUBBLEWRAP,
+    type=click.Choice(["bubblewrap", "none"]),
+    default="bubblewrap",
     show_default=True,
     help="'none' runs students' code unconfined: it may read and change everything you can.",
 )
@@ -181,25 +191,30 @@ def grade(
     as_json: bool,
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
-    from autograder.gradebook.gradebook import ensure_assignment, write
+    from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.writer import write
+    from autograder.grading.runner import Settings, grade_set
+    from autograder.grading.store import Store
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
     graded: dict[str, list[dict[str, Any]]] = {}
     with clear_errors():
-        course = Course(folder)
+        course = course_in(folder)
         store = Store(course.results_folder)
         make_executor = None
         if scheduler:
+            from autograder.grading.cluster import DaskExecutor, workers_of
+
             settings.jobs = workers_of(scheduler)
             make_executor = partial(DaskExecutor, scheduler)
-        if sandbox == NONE:
+        if sandbox == "none":
             err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
         for name in chosen_sets(course, sets, course.has_submissions()):
             handed_in = course.submissions(name)
             unknown = [s for s in students if s not in handed_in]
             if unknown:
-                raise CourseError(f"{unknown[0]!r} has handed in nothing for {name}")
+                raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
             ensure_assignment(course, course.set_files(name))
             rows = graded[name] = []
             with progress_bar() as bar:
@@ -249,7 +264,7 @@ def _summary(result: Result) -> dict[str, Any]:
 
 def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> None:
     fresh = sum(row["ran"] for row in rows)
-    out.print(f"{name}: {len(rows)} submissions, {fresh} run now")
+    out.print(f"{name}: {plural(len(rows), 'submission')}, {fresh} run now")
     if len(rows) <= LONGEST_TABLE:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
@@ -269,12 +284,13 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
 @students_option
 def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.gradebook.gradebook import manual_marks
+    from autograder.gradebook.reader import manual_marks
+    from autograder.grading.store import Store
     from autograder.html.feedback import write_all
 
     problems: list[str] = []
     with clear_errors():
-        course = Course(folder)
+        course = course_in(folder)
         store = Store(course.results_folder)
         for name in chosen_sets(course, sets, store.assignments()):
             results = [r for r in store.all(name) if not students or r.student in students]
@@ -282,7 +298,7 @@ def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> 
                 watched = bar.track(results, description=f"feedback for {name}")
                 written = write_all(watched, course.feedback_folder, manual_marks(course, name))
             problems += written.problems
-            out.print(f"{name}: {len(written.paths)} pages in {os.path.relpath(course.feedback_folder)}")
+            out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)
 
 
@@ -291,12 +307,13 @@ def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> 
 @sets_option
 def report(folder: Path, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
-    from autograder.gradebook.gradebook import manual_marks
+    from autograder.gradebook.reader import manual_marks
+    from autograder.grading.store import Store
     from autograder.html.report import write_all
     from autograder.html.similarity import code_of, near_identical
 
     with clear_errors():
-        course = Course(folder)
+        course = course_in(folder)
         store = Store(course.results_folder)
         names = chosen_sets(course, sets, store.assignments())
         results = {name: list(store.all(name)) for name in names}
@@ -342,21 +359,21 @@ def export(
     partial: bool,
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
-    from autograder.grading.store import write_atomically
+    from autograder.files import write_atomically
     from autograder.lms import canvas_moodle as lms
     from autograder.lms import export as plain
 
     is_lms = form in ("canvas", "moodle")
     with clear_errors():
         if template and not is_lms:
-            raise CourseError("--template needs --format canvas or moodle")
+            raise AutograderError("--template needs --format canvas or moodle")
         named = dict(column.partition("=")[::2] for column in columns)
-        course = Course(folder)
+        course = course_in(folder)
         for name in named:
             course.set_files(name)
         found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
         if not found:
-            raise CourseError("there are no marks to export: no student is known and nothing has been handed in")
+            raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
         if not is_lms:
             sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
         elif template:
@@ -393,7 +410,7 @@ def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: in
     from autograder.audit.audit import audit_set, print_table
 
     with clear_errors():
-        course = Course(folder)
+        course = course_in(folder)
         names = chosen_sets(course, sets, course.set_names())
         reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
     if as_json:

@@ -1,10 +1,19 @@
 """Plugs the engine into nbgrader, so that every way of autograding gives the same scores.
 
 `nbgrader_config.py` calls `configure(c)`. After that `nbgrader autograde`, `NbGraderAPI.autograde` and formgrader's
-button go through nbgrader's own converter with these parts in it: the exporter never parses a student's file, `Rebuild`
-makes the notebook to grade, `RunEngine` judges it in the sandbox (or takes the stored result), and `SaveVerdicts`
-hands it to the one writer of the gradebook. Heavy modules are imported when something is graded, not with the
-configuration.
+button go through nbgrader's own converter with our parts in it. Heavy modules are imported when something is graded,
+not with the configuration.
+
+| What of nbgrader | becomes | why |
+|---|---|---|
+| `Autograde.exporter_class` (setting) | `SubmissionExporter` | a student's file is parsed by `Rebuild` alone |
+| `Autograde.pre_convert_hook` (setting) | `expect_the_set` | one notebook is graded, whatever the file is called |
+| `Autograde.sanitize_preprocessors` (setting) | `Rebuild` | the set's own tests stand around the student's answers |
+| `Autograde.autograde_preprocessors` (setting) | `RunEngine`, `SaveVerdicts` | the sandbox; one writer of scores |
+| `GenerateFeedback.preprocessors` (setting) | `WithoutRubrics` before them | rubrics stay with those who mark |
+| `HTMLExporter.sanitize_html`, `.filters` (settings) | ours | no script of a student's runs in a marker's browser |
+| `Autograde` where nbgrader names it (patched) | `CourseAutograde` | there is no setting, and hooks come too late |
+| `NbGraderAPI.get_submitted_timestamp` (patched) | reads by `read_timestamp` | one bad file took the list from all |
 """
 
 from __future__ import annotations
@@ -12,11 +21,9 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
@@ -25,9 +32,11 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
 
+from autograder.errors import AutograderError
+
 if TYPE_CHECKING:
     from autograder.course import SetFiles
-    from autograder.gradebook.gradebook import Written
+    from autograder.gradebook.writer import Written
     from autograder.judging.judge import Job
     from autograder.results import Result
 
@@ -59,15 +68,11 @@ def configure(c: Any) -> None:
 
 
 def _install() -> None:
-    """Let nbgrader use `CourseAutograde` where it names its own converter, and read bad timestamps without a crash.
-
-    nbgrader has no setting for the converter's class, and its hooks come too late for a folder without any .ipynb
-    file and for a timestamp that is none. Courses without `configure` in the same process notice nothing.
-    """
+    """The two patches of the table above. Courses without `configure` in the same process notice nothing."""
     for name in ("nbgrader.converters", "nbgrader.apps.autogradeapp", "nbgrader.apps.api"):
         module = sys.modules.get(name)
         if module is not None and getattr(module, "Autograde", None) is Autograde:
-            module.Autograde = CourseAutograde
+            setattr(module, "Autograde", CourseAutograde)  # noqa: B010  (modules have no such attribute to mypy)
     api = sys.modules.get("nbgrader.apps.api")
     if api is not None and api.NbGraderAPI.get_submitted_timestamp is not _submitted_timestamp:
         # Formgrader lists a class with this method; one bad timestamp.txt would take the list from all of them.
@@ -76,7 +81,7 @@ def _install() -> None:
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
     """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
-    from autograder.gradebook.gradebook import read_timestamp
+    from autograder.timestamps import read_timestamp
 
     dirs = self.coursedir
     return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
@@ -113,13 +118,13 @@ class Grading:
 
     def ensure(self, name: str) -> list[str]:
         """The set stands in the gradebook as the source has it; returns remarks."""
-        from autograder.gradebook.gradebook import ensure_assignment
+        from autograder.gradebook.assignment import ensure_assignment
 
         return ensure_assignment(self.course, self.course.set_files(name))
 
     def prepare(self, name: str, student: str) -> NotebookNode:
         """Read and rebuild a submission; returns the notebook to grade, as its student may see it."""
-        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.gradebook.autograded import autograded_notebook
         from autograder.grading.runner import Prepared
         from autograder.notebook.rebuild import to_notebook
         from autograder.results import Result
@@ -135,7 +140,7 @@ class Grading:
 
     def judge(self) -> NotebookNode:
         """Judge the prepared submission, or take its stored result; returns the executed notebook."""
-        from autograder.gradebook.gradebook import autograded_notebook
+        from autograder.gradebook.autograded import autograded_notebook
         from autograder.grading.runner import judge_here
 
         if self.prepared is None:
@@ -150,7 +155,7 @@ class Grading:
         return self.course.set_files(self.prepared.assignment)
 
     def save(self) -> Written:
-        from autograder.gradebook.gradebook import write
+        from autograder.gradebook.writer import write
 
         if self.result is None:
             raise RuntimeError("SaveVerdicts needs RunEngine before it, in c.Autograde.autograde_preprocessors")
@@ -169,10 +174,11 @@ class SubmissionExporter(NotebookExporter):
     def grading(self) -> Grading:
         """The run that this exporter belongs to (nbgrader makes an exporter for each run). Raises CourseError."""
         if self._grading is None:
-            self._grading = Grading(self.parent.coursedir, self.parent.config, self.sandbox)
+            converter: Any = self.parent
+            self._grading = Grading(converter.coursedir, converter.config, self.sandbox)
         return self._grading
 
-    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[str, Any]:
+    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> Any:
         """The notebook of this name as the preprocessors make it; nothing is read here."""
         return self.from_notebook_node(v4.new_notebook(), resources, **kw)
 
@@ -208,7 +214,7 @@ class WithoutRubrics(NbGraderPreprocessor):
     """Drops the rubrics before feedback is made of an autograded notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        from autograder.gradebook.gradebook import without_rubrics
+        from autograder.gradebook.autograded import without_rubrics
 
         return without_rubrics(nb), resources
 
@@ -236,43 +242,38 @@ class CourseAutograde(Autograde):
         if not folders:
             super().init_notebooks()  # nothing was handed in: nbgrader says so
             return
-        self.notebooks = []
+        self.notebooks: list[str] = []
         self.assignments = {folder: [os.path.join(folder, f"{name}.ipynb")] for folder in folders}
 
     def convert_notebooks(self) -> None:
         if not self._ours:
             super().convert_notebooks()
             return
-        self._stop, self._failed = "", []
-        with self._one_line():
-            for remark in self.exporter.grading.ensure(self.coursedir.assignment_id):
-                self.log.warning(remark)
+        self._stop = ""
+        self._failed: list[str] = []
+        try:
+            remarks = self.exporter.grading.ensure(self.coursedir.assignment_id)
+        except AutograderError as error:
+            self._end(str(error))
+        for remark in remarks:
+            self.log.warning(remark)
         for folder, notebooks in sorted(self.assignments.items()):
             self.assignments = {folder: notebooks}
             super().convert_notebooks()
             if self._stop:
-                self.log.error(self._stop)
-                raise NbGraderException(self._stop)
+                self._end(self._stop)
         if self._failed:
-            text = f"{len(self._failed)} could not be processed: {', '.join(self._failed)}"
-            self.log.error(text)
-            raise NbGraderException(text)
+            self._end(f"{len(self._failed)} could not be processed: {', '.join(self._failed)}")
 
-    @contextmanager
-    def _one_line(self) -> Iterator[None]:
+    def _end(self, text: str) -> NoReturn:
         """What stops the whole run becomes one line and nbgrader's own exception."""
-        from autograder.course import CourseError
-
-        try:
-            yield
-        except CourseError as error:
-            self.log.error(str(error))
-            raise NbGraderException(str(error)) from error
+        self.log.error(text)
+        raise NbGraderException(text)
 
     def init_destination(self, assignment_id: str, student_id: str) -> bool:
         """Always processed unless excluded: what is unchanged comes from the store, and writing it changes nothing."""
         if not self._ours:
-            return super().init_destination(assignment_id, student_id)
+            return bool(super().init_destination(assignment_id, student_id))
         return student_id not in self.coursedir.student_id_exclude.split(",")
 
     def init_assignment(self, assignment_id: str, student_id: str) -> None:
@@ -284,9 +285,6 @@ class CourseAutograde(Autograde):
             super().convert_single_notebook(notebook_filename)
             return
         from autograder.course import CourseError
-        from autograder.judging.source import BadSource
-        from autograder.judging.variants import BadCatalogue
-        from autograder.sandbox.launcher import SandboxRefused
 
         # An exception that left this method would make nbgrader delete what stands in autograded/.
         student = self.init_single_notebook_resources(notebook_filename)["nbgrader"]["student"]
@@ -294,10 +292,10 @@ class CourseAutograde(Autograde):
         try:
             super().convert_single_notebook(notebook_filename)
             problem = self.exporter.grading.problem
-        except (SandboxRefused, BadSource, BadCatalogue) as error:
-            self._stop = str(error)  # it would be the same for everyone
         except (CourseError, NbGraderException) as error:
             problem = str(error)
+        except AutograderError as error:
+            self._stop = str(error)  # the sandbox, the source or its catalogue: it would be the same for everyone
         except Exception as error:
             self.log.debug(traceback.format_exc())
             problem = f"the grader failed ({type(error).__name__}: {error}); please report it"

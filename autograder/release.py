@@ -20,7 +20,7 @@ from nbgrader.converters import GenerateAssignment, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import CATALOGUE, Course, CourseError, SetFiles
-from autograder.grading.store import write_atomically
+from autograder.files import write_changed
 from autograder.judging.source import split_tests
 from autograder.notebook.rebuild import release_view
 
@@ -191,9 +191,7 @@ def _differences(course: Course, files: SetFiles, released: nbformat.NotebookNod
 def _copy(found: dict[str, bytes], folder: Path) -> None:
     """Make `folder` hold exactly these files."""
     for name, data in found.items():
-        path = folder / name
-        if not (path.is_file() and path.read_bytes() == data):
-            write_atomically(path, data)
+        write_changed(folder / name, data)
     if folder.is_dir():
         for path in sorted(folder.rglob("*"), reverse=True):
             if path.is_file() and path.relative_to(folder).as_posix() not in found:

@@ -27,7 +27,7 @@ from nbformat import v4
 from tiny_course import GOOD, GOOD_DOUBLE, GOOD_QUADRUPLE, SET, answered, make_course, source_notebook, write_source
 
 from autograder.course import Course
-from autograder.gradebook.gradebook import scores
+from autograder.gradebook.reader import scores
 from autograder.grading.store import Store
 from autograder.notebook.rebuild import release_view
 from autograder.results import GRADED, NOT_SUBMITTED, UNREADABLE, Result

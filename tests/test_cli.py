@@ -47,6 +47,19 @@ def test_no_course_folder(tmp_path: Path) -> None:
     assert "holds no nbgrader_config.py" in one_line(autograder("grade", "--course", str(tmp_path)))
 
 
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys, autograder.cli; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert not {"distributed", "nbgrader", "numpy", "sqlalchemy", "torch"} & set(done.stdout.split())
+
+
+def test_a_scheduler_without_its_extra_is_one_line() -> None:
+    code = "import sys; sys.modules['distributed'] = None; from autograder.cli import cli; cli(sys.argv[1:])"
+    command = [sys.executable, "-c", code, "grade", "--course", "examples", "--scheduler", "tcp://127.0.0.1:9"]
+    line = one_line(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300))
+    assert "--scheduler needs packages" in line and "pip install -e '.[cluster]'" in line
+
+
 def test_unknown_set() -> None:
     line = one_line(autograder("grade", "--assignment", "ps99"))
     assert "no set 'ps99'" in line

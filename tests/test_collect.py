@@ -19,7 +19,9 @@ from nbgrader.api import Gradebook
 from tiny_course import GOOD, SET, answered, make_course
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.gradebook import class_list, ensure_assignment, read_timestamp, scores, write
+from autograder.gradebook.assignment import ensure_assignment
+from autograder.gradebook.reader import class_list, scores
+from autograder.gradebook.writer import write
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
 from autograder.lms.archives import Limits, Sources
@@ -28,6 +30,7 @@ from autograder.lms.collect import GRADED, IGNORED, KEPT, REFUSED, UNCHANGED, UN
 from autograder.lms.filenames import key_of, lms_owner
 from autograder.lms.roster import read_roster
 from autograder.notebook.reader import find_notebook
+from autograder.timestamps import read_timestamp
 
 FIRST = json.dumps(answered(why="first attempt")).encode()
 SECOND = json.dumps(answered(**GOOD)).encode()

@@ -14,8 +14,9 @@ import pytest
 from tiny_course import GOOD, GOOD_DOUBLE, SET, answered, make_course, submit
 
 from autograder.course import Course
+from autograder.files import write_atomically
 from autograder.grading.runner import Settings, grade_set
-from autograder.grading.store import Store, write_atomically
+from autograder.grading.store import Store
 from autograder.notebook.reader import MAX_BYTES
 from autograder.results import GRADED, NOT_SUBMITTED, UNREADABLE
 
@@ -103,7 +104,7 @@ def test_nothing_is_written_by_halves(tmp_path: Path) -> None:
     write_atomically(path, b"old")
     limit = "ulimit -f 1; "
     code = (
-        f"from pathlib import Path; from autograder.grading.store import write_atomically; import signal; "
+        f"from pathlib import Path; from autograder.files import write_atomically; import signal; "
         f"signal.signal(signal.SIGXFSZ, signal.SIG_IGN); write_atomically(Path({str(path)!r}), b'x' * 10_000)"
     )
     done = subprocess.run(["sh", "-c", f'{limit}{sys.executable} -c "{code}"'], capture_output=True, text=True)

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
-from autograder.gradebook.gradebook import RUBRIC
+from autograder.gradebook.autograded import RUBRIC
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = ROOT / "examples"

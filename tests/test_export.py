@@ -15,7 +15,8 @@ from nbgrader.api import Gradebook
 from tiny_course import SET, make_course, source_notebook, submit, write_source
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.gradebook import ensure_assignment, note_students, write
+from autograder.gradebook.assignment import ensure_assignment
+from autograder.gradebook.writer import note_students, write
 from autograder.grading.store import Store
 from autograder.lms.canvas_moodle import fill_canvas, fill_moodle, new_canvas, new_moodle
 from autograder.lms.csv_files import guarded, read_table

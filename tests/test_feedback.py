@@ -30,8 +30,7 @@ from sample_results import (
 from autograder.grading import store
 from autograder.html import feedback
 from autograder.html import sanitize as pages
-from autograder.html.feedback import Manual
-from autograder.results import VERDICTS, Check, Exercise, Misconception
+from autograder.results import VERDICTS, Check, Exercise, Manual, Misconception
 
 _WORDS = """
 html head meta title style body svg symbol circle path rect use a main header footer section div p span strong em del

@@ -20,7 +20,7 @@ from browsers import launched
 from tiny_course import GOOD, SET, answered, make_course, submit
 
 from autograder.course import Course
-from autograder.gradebook.gradebook import ensure_assignment
+from autograder.gradebook.assignment import ensure_assignment
 
 pytestmark = pytest.mark.slow
 

@@ -23,15 +23,11 @@ from sqlalchemy.engine import make_url
 from tiny_course import GOOD, SET, answered, make_course, source_notebook, submit, write_source
 
 from autograder.course import Course, CourseError
-from autograder.gradebook import gradebook
-from autograder.gradebook.gradebook import (
-    CellScore,
-    GradebookError,
-    ensure_assignment,
-    manual_marks,
-    scores,
-    write,
-)
+from autograder.gradebook import database, writer
+from autograder.gradebook.assignment import REMOVED, ensure_assignment
+from autograder.gradebook.database import GradebookError
+from autograder.gradebook.reader import CellScore, manual_marks, scores
+from autograder.gradebook.writer import Written, write
 from autograder.release import release
 from autograder.results import PASSED, UNREADABLE, Check, Exercise, Result
 
@@ -64,7 +60,7 @@ def unreadable(student: str, reason: str = "'x.ipynb' is a PDF, not a Jupyter no
     return Result(student, SET, key="u", status=UNREADABLE, reason=reason)
 
 
-def graded(course: Course, *results: Result) -> gradebook.Written:
+def graded(course: Course, *results: Result) -> Written:
     ensure_assignment(course, course.set_files(SET))
     return write(course, results)
 
@@ -150,10 +146,10 @@ def test_half_characters_in_an_output_do_not_stop_anything(course: Course) -> No
 
 
 def test_hundreds_go_in_at_once(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradebook, "AT_ONCE", 40)
+    monkeypatch.setattr(writer, "AT_ONCE", 40)
     opened = []
-    real = gradebook._opened
-    monkeypatch.setattr(gradebook, "_opened", lambda c: opened.append(1) or real(c))
+    real = database.opened
+    monkeypatch.setattr(database, "opened", lambda c: opened.append(1) or real(c))
     ensure_assignment(course, course.set_files(SET))
     opened.clear()
     write(course, (result(f"student-{n:03}", more=0.0) for n in range(100)))
@@ -251,7 +247,7 @@ def test_cells_change_under_submissions(course: Course) -> None:
 
     remarks = ensure_assignment(course, course.set_files(SET))
     assert len(remarks) == 1 and "quadruple-tests" in remarks[0]
-    kept = [json.loads(line) for line in (course.results_folder / SET / gradebook.REMOVED).read_text().splitlines()]
+    kept = [json.loads(line) for line in (course.results_folder / SET / REMOVED).read_text().splitlines()]
     assert [(k["student"], k["cell"], k["manual_score"]) for k in kept] == [("ada", "quadruple-tests", 0.25)]
     with Gradebook(course.db_url) as book:
         after = {g.name: g.id for g in book.find_submission(SET, "ada").notebooks[0].grades}
@@ -338,12 +334,12 @@ def test_a_bad_timestamp_is_a_remark(course: Course, stamp: str) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite waits not at all, so that only the writer's own tries count."""
-    real = gradebook.Gradebook
+    real = database.Gradebook
 
     def opened(url: str, course_id: str) -> Gradebook:
         return real(f"{url}?timeout=0", course_id)
 
-    monkeypatch.setattr(gradebook, "Gradebook", opened)
+    monkeypatch.setattr(database, "Gradebook", opened)
 
 
 def test_a_lock_is_waited_for(course: Course, impatient: None) -> None:
@@ -360,8 +356,8 @@ def test_a_lock_is_waited_for(course: Course, impatient: None) -> None:
 
 def test_a_lock_that_stays_is_one_clear_line(course: Course, impatient: None, monkeypatch: pytest.MonkeyPatch) -> None:
     graded(course, result("ada"))
-    monkeypatch.setattr(gradebook, "TRIES", 3)
-    monkeypatch.setattr(gradebook, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(database, "TRIES", 3)
+    monkeypatch.setattr(database, "FIRST_PAUSE", 0.01)
     holder = sqlite3.connect(course.root / "gradebook.db", isolation_level=None)
     holder.execute("begin exclusive")
     with pytest.raises(GradebookError, match=r"in 3 tries \(database is locked\)") as raised:
@@ -373,9 +369,9 @@ def test_a_lock_that_stays_is_one_clear_line(course: Course, impatient: None, mo
 
 
 def test_neither_a_lock_nor_a_stop_loses_what_came_before(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gradebook, "AT_ONCE", 2)
+    monkeypatch.setattr(writer, "AT_ONCE", 2)
     ensure_assignment(course, course.set_files(SET))
-    real, seen = gradebook._write_group, []
+    real, seen = writer._write_group, []
 
     def locked_at_first(*arguments: Any) -> None:
         seen.append(1)
@@ -387,7 +383,7 @@ def test_neither_a_lock_nor_a_stop_loses_what_came_before(course: Course, monkey
         yield from map(result, "abc")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(gradebook, "_write_group", locked_at_first)
+    monkeypatch.setattr(writer, "_write_group", locked_at_first)
     with pytest.raises(GradebookError, match="locked"):
         write(course, (result(s) for s in "abcde"))
     assert scores(course, SET).keys() == set("cde")
@@ -399,7 +395,7 @@ def test_neither_a_lock_nor_a_stop_loses_what_came_before(course: Course, monkey
 def test_no_password_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     url = "postgresql://me:secret@nowhere.invalid/grades"
     course = make_course(tmp_path / "course", f"c.CourseDirectory.db_url = {url!r}")
-    assert "secret" not in gradebook._shown_url(course)
+    assert "secret" not in database.shown_url(course)
 
 
 @pytest.fixture(scope="module")

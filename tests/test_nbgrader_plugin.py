@@ -23,7 +23,9 @@ from traitlets.config import Config
 
 from autograder import nbgrader_plugin
 from autograder.course import Course
-from autograder.gradebook.gradebook import ensure_assignment, scores, write
+from autograder.gradebook.assignment import ensure_assignment
+from autograder.gradebook.reader import scores
+from autograder.gradebook.writer import write
 from autograder.grading import runner as engine
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store

@@ -15,8 +15,7 @@ from test_feedback import HOSTILE, TAGS, Page
 
 from autograder.html import plots, report
 from autograder.html import sanitize as pages
-from autograder.html.feedback import Manual
-from autograder.results import Check, Exercise, Misconception, Result
+from autograder.results import Check, Exercise, Manual, Misconception, Result
 
 _WORDS = "nav small script label input g defs clippath lineargradient text tspan image stop"
 MORE_TAGS = TAGS | set(_WORDS.split())

@@ -16,7 +16,7 @@ import pytest
 from tiny_course import GOOD, SET, answered, make_course, submit
 
 from autograder.course import Course
-from autograder.gradebook.gradebook import scores
+from autograder.gradebook.reader import scores
 from autograder.grading.store import Store
 
 pytestmark = pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Runs jobs on a Dask cluster: `grade --scheduler tcp://host:8786`.
+"""Runs jobs on a Dask cluster: `grade --scheduler tcp://host:8786`, with the extra `[cluster]`.
 
 A job is bytes and so is its result, so workers share nothing with the course: no folder and no database. They need
 this package in the same version, bubblewrap, and user namespaces, like any machine that grades.
@@ -10,13 +10,15 @@ import socket
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
-from autograder.errors import AutograderError
+from autograder.errors import AutograderError, missing_extra
 from autograder.grading.job_process import JobProcess
 
 CONNECT_SECONDS = 20
 _local = threading.local()
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class NoCluster(AutograderError):
@@ -24,7 +26,7 @@ class NoCluster(AutograderError):
 
 
 def run_on_worker(job: bytes) -> bytes:
-    """Judge one job on a worker of the cluster, in a process of the worker thread's own. Raises NoCluster."""
+    """Judge one job on a worker of the cluster, in a process of the worker thread's own. Raises AutograderError."""
     from autograder.grading.runner import grader_version
     from autograder.judging.judge import Job
 
@@ -36,16 +38,19 @@ def run_on_worker(job: bytes) -> bytes:
         )
     if not hasattr(_local, "process"):
         _local.process = JobProcess()
-    return _local.process.run(job)
+    process: JobProcess = _local.process
+    return process.run(job)
 
 
 class DaskExecutor(Executor):
     """A `concurrent.futures.Executor` on the cluster; a job whose workers die again and again is BrokenExecutor."""
 
     def __init__(self, address: str) -> None:
-        """Raises NoCluster where nobody answers at `address` or no worker is there."""
-        from distributed import Client
-
+        """Raises AutograderError where nobody answers at `address`, no worker is there, or Dask is not installed."""
+        try:
+            from distributed import Client
+        except ImportError as error:
+            raise missing_extra("--scheduler", "cluster") from error
         try:
             self.client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -54,36 +59,39 @@ class DaskExecutor(Executor):
                 f"no Dask scheduler answers at {address} ({said}); start one with `dask scheduler` and workers with "
                 "`dask worker ADDRESS`"
             ) from None
+        self.remotes: dict[Any, Any] = {}  # a Dask future that nobody holds is cancelled
         if not self.client.scheduler_info(n_workers=-1)["workers"]:
             self.client.close()
             raise NoCluster(f"the scheduler at {address} has no workers; start some with `dask worker {address}`")
 
-    def submit(self, function: Callable[[bytes], bytes], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """`function` is what a local pool would run; the cluster runs the same job by `run_on_worker`."""
         from distributed.scheduler import KilledWorker
 
-        result: Future = Future()
+        result: Future[T] = Future()
         remote = self.client.submit(run_on_worker, *args, pure=False, **kwargs)
 
         def done(finished: Any) -> None:
             if finished.status == "finished":
                 result.set_result(finished.result())
-                return
-            error = finished.exception() if finished.status == "error" else None
-            if error is None or isinstance(error, KilledWorker):
-                error = BrokenExecutor("the cluster lost this job")
-            result.set_exception(error)
+            else:
+                error = finished.exception() if finished.status == "error" else None
+                if error is None or isinstance(error, KilledWorker):
+                    error = BrokenExecutor("the cluster lost this job")
+                result.set_exception(error)
+            self.remotes.pop(finished.key, None)
 
+        self.remotes[remote.key] = remote
         remote.add_done_callback(done)
-        result.remote = remote  # a Dask future that nobody holds is cancelled
         return result
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, which goes on without this command."""
         self.client.close()
 
 
 def workers_of(address: str) -> int:
-    """How many jobs the cluster runs at once. Raises NoCluster."""
+    """How many jobs the cluster runs at once. Raises AutograderError."""
     executor = DaskExecutor(address)
     try:
         return sum(executor.client.nthreads().values())

@@ -1,54 +1,54 @@
 """A process beside this one that judges one job after another, for workers that run jobs in threads.
 
 Time limits on checks need a main thread, and a check that hangs or swells must be able to take its process with it:
-a thread of a Dask worker offers neither. Jobs and results go through a pipe, each behind its length.
+a thread of a Dask worker offers neither, and may not use multiprocessing. Jobs and results go through a pipe, each
+behind its length.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import struct
 import subprocess
 import sys
 from concurrent.futures import BrokenExecutor
 
-from autograder.judging.source import BadSource
-from autograder.judging.variants import BadCatalogue
-from autograder.sandbox.launcher import SandboxRefused
+from autograder.errors import AutograderError
 
-HEAD = struct.Struct("!BQ")  # whether it is an error, and the length
-ERRORS = {kind.__name__: kind for kind in (SandboxRefused, BadSource, BadCatalogue)}
+HEAD = struct.Struct("!BQ")  # which of KINDS, and the length
+KINDS = (None, AutograderError, RuntimeError)
+"""A result, or the words of an error: one that a person can mend, or one of ours."""
 
 
 class JobProcess:
     """The process; started with the first job, and again with the next one after it died."""
 
     def __init__(self) -> None:
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def run(self, job: bytes) -> bytes:
-        """The result of `run_job`. Raises what that raises, and BrokenExecutor when the process dies."""
+        """The result of `run_job`. Raises AutograderError as that does, and BrokenExecutor when the process dies."""
         if self.process is None:
             command = [sys.executable, "-m", "autograder.grading.job_process"]
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        process = self.process
+        jobs, answers = self.process.stdin, self.process.stdout
+        assert jobs and answers
         try:
-            process.stdin.write(HEAD.pack(0, len(job)) + job)
-            process.stdin.flush()
-            is_error, size = HEAD.unpack(process.stdout.read(HEAD.size))
-            data = process.stdout.read(size)
+            jobs.write(HEAD.pack(0, len(job)) + job)
+            jobs.flush()
+            kind, size = HEAD.unpack(answers.read(HEAD.size))
+            data = answers.read(size)
             if len(data) < size:
                 raise EOFError
         except (OSError, EOFError, struct.error):
             self.close()
             raise BrokenExecutor("the process that judged this submission died") from None
-        if is_error:
-            name, message = json.loads(data)
-            raise ERRORS.get(name, RuntimeError)(message)
+        if error := KINDS[kind]:
+            raise error(data.decode())
         return data
 
     def close(self) -> None:
+        """End the process, whatever it is doing."""
         process, self.process = self.process, None
         if process is not None:
             process.kill()
@@ -65,11 +65,14 @@ def main() -> None:
     jobs = sys.stdin.buffer
     while head := jobs.read(HEAD.size):
         _, size = HEAD.unpack(head)
+        kind: type[Exception] | None = None
         try:
-            is_error, data = 0, run_job(jobs.read(size))
-        except Exception as error:  # told to the other side, which raises it
-            is_error, data = 1, json.dumps([type(error).__name__, str(error)]).encode()
-        answers.write(HEAD.pack(is_error, len(data)) + data)
+            data = run_job(jobs.read(size))
+        except AutograderError as error:  # told to the other side, which raises it
+            kind, data = AutograderError, str(error).encode()
+        except Exception as error:
+            kind, data = RuntimeError, f"{type(error).__name__}: {error}".encode()
+        answers.write(HEAD.pack(KINDS.index(kind), len(data)) + data)
         answers.flush()
 
 

@@ -22,21 +22,23 @@ from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
 from autograder.judging.judge import Job, run_job
-from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook, shown
-from autograder.notebook.rebuild import Rebuilt, rebuild
+from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook
+from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
+from autograder.text import shown
 
-JUDGING = ("catalogue.py", "checks.py", "errors.py", "results.py", "judging", "notebook", "sandbox")
+APART = ("audit", "grading", "gradebook", "html", "lms")
+"""Rooms of the package that decide no verdict."""
 
 
 @cache
 def grader_version() -> str:
-    """Version, a digest of the code that decides verdicts, and the versions of what it runs on."""
+    """Version, a digest of the code that may decide verdicts, and the versions of what it runs on."""
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for part in (package / name for name in JUDGING):
-        for path in sorted(part.rglob("*.py")) if part.is_dir() else [part]:
+    for path in sorted(package.rglob("*.py")):
+        if path.relative_to(package).parts[0] not in APART:
             digest.update(path.read_bytes())
     return (
         f"{__version__}+{digest.hexdigest()[:10]} python {platform.python_version()} "
@@ -65,7 +67,9 @@ class Step:
 
 
 def digest_of(*parts: object) -> str:
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode("utf-8", "surrogatepass")).hexdigest()
+    """A digest of plain data and bytes."""
+    text = json.dumps(parts, sort_keys=True, default=lambda data: hashlib.sha256(data).hexdigest())
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class Prepared:
@@ -73,11 +77,8 @@ class Prepared:
 
     def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
         self.files, self.student, self.settings, self.seed = files, student, settings, seed
+        self.versions = [files.version, grader_version(), settings.sandbox, settings.limits]
         self.arrived = ""
-
-    def empty(self, status: str, reason: str, key: str, notes: Sequence[str] = ()) -> Result:
-        """A result without verdicts: unreadable or not submitted."""
-        return self._job(key, notes=notes).result(status=status, reason=reason)
 
     def read(self, folder: Path, stored: Result | None = None) -> Job | Result:
         """The job for a submission folder, or the result saying why there is none.
@@ -87,15 +88,15 @@ class Prepared:
         path, notes = find_notebook(folder, self.files.name)
         if path is None and not notes:
             reason = f"the folder holds no notebook {self.files.name}.ipynb"
-            return self.empty(NOT_SUBMITTED, reason, digest_of("none", reason))
+            return self._job(digest_of("none", reason)).result(status=NOT_SUBMITTED, reason=reason)
         try:
             if path is None:  # something was handed in, which is no notebook that can be taken
                 raise Unreadable(notes[0])
             self._refuse_own_file(path)
             data = read_bytes(path)
         except Unreadable as error:
-            return self.empty(UNREADABLE, str(error), digest_of(UNREADABLE, str(error), self.versions()), notes)
-        self.arrived = digest_of(hashlib.sha256(data).hexdigest(), path.name, notes, self.versions())
+            return self._unreadable(error, notes)
+        self.arrived = digest_of(data, path.name, notes, self.versions)
         if stored is not None and stored.arrived == self.arrived:
             return stored
         return self.from_bytes(data, path.name, notes)
@@ -105,23 +106,20 @@ class Prepared:
         if path.exists() and file_number(path) in self.files.own_numbers:
             raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
 
-    def from_bytes(self, data: bytes, name: str, notes: list[str]) -> Job | Result:
+    def from_bytes(self, data: bytes, name: str, notes: Sequence[str]) -> Job | Result:
+        """The job for a file of this name and content, or the result saying why there is none."""
         try:
             notebook, mended = read_notebook(data, name)
             rebuilt = rebuild(self.files.places, notebook)
         except Unreadable as error:
-            key = digest_of(UNREADABLE, hashlib.sha256(data).hexdigest(), name, self.versions())
-            return self.empty(UNREADABLE, str(error), key, notes)
-        rebuilt.notes[:0] = [*notes, *mended]
-        return self.job(rebuilt)
-
-    def versions(self) -> list[object]:
-        return [self.files.version, grader_version(), self.settings.sandbox, self.settings.limits]
-
-    def job(self, rebuilt: Rebuilt) -> Job:
+            return self._unreadable(error, notes, data, name)
         cells = json.dumps([vars(c) for c in rebuilt.cells])
-        digest = hashlib.sha256(cells.encode()).hexdigest()
-        return self._job(digest_of(digest, self.versions()), cells, rebuilt.notes, rebuilt.events)
+        key = digest_of(cells, self.versions)
+        return self._job(key, cells, [*notes, *mended, *rebuilt.notes], rebuilt.events)
+
+    def _unreadable(self, error: Unreadable, notes: Sequence[str], *what: object) -> Result:
+        key = digest_of(UNREADABLE, str(error), self.versions, *what)
+        return self._job(key, notes=notes).result(status=UNREADABLE, reason=str(error))
 
     def _job(self, key: str, cells: str = "[]", notes: Sequence[str] = (), events: Sequence[str] = ()) -> Job:
         return Job(
@@ -156,8 +154,8 @@ class Run:
         self.make_executor = make_executor
         self.most = most
         self.executor: Executor | None = None
-        self.pending: dict[Future, Job] = {}
-        self.done: SimpleQueue[Future] = SimpleQueue()
+        self.pending: dict[Future[bytes], Job] = {}
+        self.done: SimpleQueue[Future[bytes]] = SimpleQueue()
 
     def submit(self, job: Job) -> Iterator[Step]:
         """Start a job; first waits, and yields what is done, where too many are under way.
@@ -188,18 +186,25 @@ class Run:
             except BrokenExecutor:
                 lost.append(job)
                 continue
-            yield _stored(self.store, Result.from_json(json.loads(data)), data)
+            yield _judged(self.store, data)
         if lost:
             yield from self.recover(lost)
 
     def recover(self, lost: list[Job]) -> Iterator[Step]:
-        """A worker died and took the pool with it: a new pool, and one of its own for each job that was under way."""
+        """A worker died and took the pool with it: each job that was under way once more, in a pool of its own."""
         lost += self.pending.values()
         self.pending.clear()
         self.done = SimpleQueue()  # the old executor's futures end too, as lost ones
         self.close()
         for job in lost:
-            yield _stored(self.store, _alone(job, self.make_executor))
+            self.executor = self.make_executor()
+            try:
+                yield _judged(self.store, self.executor.submit(run_job, job.to_bytes()).result())
+            except BrokenExecutor:  # it dies also alone
+                reason = "the grader's own process died twice while it judged this submission; please report it"
+                yield _stored(self.store, job.unjudged(reason, ["the grader process died twice on this submission"]))
+            finally:
+                self.close()
 
     def close(self) -> None:
         if self.executor is not None:
@@ -215,7 +220,7 @@ def grade_set(
     students: list[str] | None = None,
     make_executor: Callable[[], Executor] | None = None,
 ) -> Iterator[Step]:
-    """Grade the submissions of a set; yields each as it is done. Raises SandboxRefused, BadSource, BadCatalogue."""
+    """Grade the submissions of a set; yields each as it is done. Raises AutograderError."""
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
     make = make_executor or (lambda: local_executor(settings.jobs))
@@ -239,18 +244,20 @@ def grade_set(
         run.close()
 
 
-def judge_here(store: Store, prepared: Job | Result, force: bool = False) -> Step:
+def judge_here(store: Store, prepared: Job | Result) -> Step:
     """One prepared submission in this process: the stored result where nothing changed, else a new one, stored.
 
     For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
-    SandboxRefused, BadSource, BadCatalogue.
+    AutograderError.
     """
-    stored = None if force else store.get(prepared.assignment, prepared.student)
+    stored = store.get(prepared.assignment, prepared.student)
     if stored is not None and stored.key == prepared.key:
         return Step(stored, False)
-    if isinstance(prepared, Job):
-        prepared = Result.from_json(json.loads(run_job(prepared.to_bytes())))
-    return _stored(store, prepared)
+    return _judged(store, run_job(prepared.to_bytes())) if isinstance(prepared, Job) else _stored(store, prepared)
+
+
+def _judged(store: Store, data: bytes) -> Step:
+    return _stored(store, Result.from_json(json.loads(data)), data)
 
 
 def _stored(store: Store, result: Result, data: bytes | None = None) -> Step:
@@ -260,17 +267,3 @@ def _stored(store: Store, result: Result, data: bytes | None = None) -> Step:
         where = store.path(result.assignment, result.student)
         return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")
     return Step(result, True)
-
-
-def _alone(job: Job, make_executor: Callable[[], Executor]) -> Result:
-    """A job whose worker died, in a pool of its own: it dies alone, or it was not to blame."""
-    executor = make_executor()
-    try:
-        return Result.from_json(json.loads(executor.submit(run_job, job.to_bytes()).result()))
-    except BrokenExecutor:
-        return job.unjudged(
-            "the grader's own process died twice while it judged this submission; please report it",
-            ["the grader process died twice on this submission"],
-        )
-    finally:
-        executor.shutdown(wait=True, cancel_futures=True)

@@ -3,44 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import secrets
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder.files import write_atomically
 from autograder.results import Result
-
-# separators, control characters, half characters, and marks that turn the direction of writing
-UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-
-
-def safe_name(name: str) -> bool:
-    """Whether a student's or a set's name can be one component of a path and is what it looks like."""
-    return (
-        bool(name)
-        and not name.startswith(".")
-        and not UNSAFE.search(name)
-        and len(name.encode("utf-8", "replace")) <= 200
-    )
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader, or a kill at any moment, sees the old one or the new one. Raises OSError."""
-    try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    except FileNotFoundError:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(name, 0o644)
-        os.replace(name, path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
 
 
 class Store:
@@ -60,9 +28,7 @@ class Store:
     def _read(path: Path) -> Result | None:
         try:
             return Result.from_json(json.loads(path.read_bytes()))
-        except FileNotFoundError:
-            return None
-        except (ValueError, TypeError, KeyError):
+        except (FileNotFoundError, ValueError, TypeError, KeyError):
             return None
 
     def put(self, result: Result, data: bytes | None = None) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.html import sanitize as pages
-from autograder.results import GRADED, Exercise, Result
+from autograder.results import GRADED, Exercise, Manual, Result
 
 TEXT_CHARACTERS = 20_000
 """Longest text of one output."""
@@ -29,14 +29,6 @@ PAGE_PICTURE_CHARACTERS = 12_000_000
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-
-
-@dataclass
-class Manual:
-    """What a person gave for one exercise: points (None: not marked yet) and a comment in Markdown."""
-
-    score: float | None = None
-    comment: str = ""
 
 
 @dataclass

@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from autograder.html import plots
 from autograder.html import sanitize as pages
-from autograder.html.feedback import Manual, score_of, title_of
+from autograder.html.feedback import score_of, title_of
 from autograder.html.similarity import Pair
 from autograder.results import (
     CRASHED,
@@ -33,6 +33,7 @@ from autograder.results import (
     UNREADABLE,
     VERDICTS,
     Exercise,
+    Manual,
     Result,
 )
 

@@ -25,7 +25,7 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from autograder.grading import store
+from autograder import files
 
 REASON_CHARACTERS = 2_000
 """Longest reason, note or event that is shown in full."""
@@ -335,12 +335,12 @@ class UnsafeName(ValueError):
 
 def safe_name(name: str, what: str = "name") -> str:
     """`name` if it can be one component of a path; raises UnsafeName otherwise."""
-    if not store.safe_name(name):
+    if not files.is_safe_name(name):
         raise UnsafeName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
     return name
 
 
 def write_page(path: Path, text: str) -> Path:
     """Write a page whole or not at all. Raises OSError."""
-    store.write_atomically(path, text.encode("utf-8"))
+    files.write_atomically(path, text.encode("utf-8"))
     return path

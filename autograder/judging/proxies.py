@@ -23,6 +23,7 @@ from autograder.results import CRASHED, ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEO
 from autograder.sandbox.inside.protocol import Closed, ProtocolError, Reading, pack, unpack
 from autograder.sandbox.inside.workspace import Workspace
 from autograder.sandbox.launcher import Student
+from autograder.text import shown_text
 
 GRACE_SECONDS = 2.0
 ARRANGE_SECONDS = 5.0
@@ -55,11 +56,6 @@ class StudentGone(StudentProblem):
 
 class OneByOne(Exception):
     """Requests asked ahead met trouble: the submission is judged anew, with every request in its turn."""
-
-
-def shown_text(value: Any, most: int = 2000) -> str:
-    """A student's words in one of our sentences: one line of limited length, so that they cannot pass for more."""
-    return " ".join(str(value)[:most].split())
 
 
 def _told(node: Any) -> bytes:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import IO
 
 from autograder.errors import AutograderError
-from autograder.notebook.reader import shown
+from autograder.text import shown
 
 MIB = 2**20
 JUNK = re.compile(r"(?i)\..*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")

@@ -15,17 +15,15 @@ import tempfile
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
-from autograder.gradebook.gradebook import TIMESTAMP
-from autograder.grading.store import write_atomically
+from autograder.files import write_atomically
 from autograder.lms.archives import Found
+from autograder.timestamps import TIMESTAMP
 
 EARLIER = "attempts"
 NOTES = ".collected.json"
-STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
-"""What nbgrader writes into timestamp.txt, and reads."""
 
 
 @dataclass
@@ -253,9 +251,3 @@ def _digest_on_disk(folder: Path) -> str:
             for path in _files(folder)
         }
     )
-
-
-def stamp_of(moment: datetime) -> str:
-    """A time as nbgrader writes it, in UTC; a time without a zone is taken as UTC."""
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    return moment.strftime(STAMP_FORMAT)

@@ -21,7 +21,7 @@ from autograder.course import CourseError
 from autograder.lms.csv_files import Cell, Table, csv_text, listed_columns, plain_title, read_table
 from autograder.lms.export import Mark, class_roster
 from autograder.lms.roster import Person, Roster, folded
-from autograder.notebook.reader import shown
+from autograder.text import shown
 
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 POINTS = "    Points Possible"

@@ -18,10 +18,11 @@ import dateutil.parser
 from dateutil.tz import gettz, tzlocal
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.gradebook import TIMESTAMP, class_list, due_date, note_students
-from autograder.grading.store import UNSAFE, write_atomically
+from autograder.files import UNSAFE, write_atomically
+from autograder.gradebook.reader import class_list, due_date
+from autograder.gradebook.writer import note_students
 from autograder.lms.archives import UNREADABLE, Found, Limits, Sources, TooMuch
-from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf, stamp_of
+from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
 from autograder.lms.csv_files import csv_text
 from autograder.lms.filenames import (
     CANVAS,
@@ -35,7 +36,8 @@ from autograder.lms.filenames import (
     with_clean_name,
 )
 from autograder.lms.roster import Person, Roster, folded, read_roster, usable_id
-from autograder.notebook.reader import shown
+from autograder.text import shown
+from autograder.timestamps import TIMESTAMP, stamp_of
 
 GRADED, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
 IGNORED, UNMATCHED, REFUSED, FAILED = "ignored", "unmatched", "refused", "failed"

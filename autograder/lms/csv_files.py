@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course import CourseError
-from autograder.notebook.reader import shown
+from autograder.text import shown
 
 SEPARATORS = ",;\t"
 FORMULA_STARTS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # also in the full width that East Asian programs take

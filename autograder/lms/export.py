@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autograder.course import Course
-from autograder.gradebook.gradebook import Standing, class_list, full_marks, standings
+from autograder.gradebook.reader import StudentScores, class_list, full_marks, scores
 from autograder.grading.store import Store
-from autograder.lms.attempts import stamp_of
 from autograder.lms.csv_files import csv_text
 from autograder.lms.roster import Person, Roster
-from autograder.notebook.reader import shown
 from autograder.results import GRADED, NOT_SUBMITTED, Result
+from autograder.text import shown
+from autograder.timestamps import stamp_of
 
 NOT_GRADED = "not graded yet"
 HEADER = (
@@ -66,7 +66,7 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standing, most = standings(course, name), full_marks(course, name)
+        standing, most = scores(course, name), full_marks(course, name)
         handed_in = course.submissions(name)
         for student in sorted({*people, *standing, *handed_in}):
             result = store.get(name, student)
@@ -78,7 +78,7 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
 def _mark(
     person: Person,
     name: str,
-    standing: Standing | None,
+    standing: StudentScores | None,
     result: Result | None,
     handed_in: bool,
     most: float | None,
@@ -95,7 +95,7 @@ def _mark(
         name,
         round(standing.total, 4) if counts else None,
         standing.max_score,
-        round(standing.late_penalty, 4),
+        round(standing.late_penalty or 0.0, 4),
         standing.needs_manual,
         status,
         result.reason if result else "",
@@ -105,7 +105,7 @@ def _mark(
 
 def with_marks(course: Course) -> list[str]:
     """The sets for which there is anything to export."""
-    return [name for name in course.set_names() if course.submissions(name) or standings(course, name)]
+    return [name for name in course.set_names() if course.submissions(name) or scores(course, name)]
 
 
 def as_csv(found: Sequence[Mark]) -> str:

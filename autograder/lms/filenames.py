@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from autograder.grading.store import UNSAFE
+from autograder.files import UNSAFE
 from autograder.lms.archives import Found
 from autograder.lms.roster import Roster, squashed
 

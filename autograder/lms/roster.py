@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autograder.course import CourseError
-from autograder.grading.store import safe_name
+from autograder.files import is_safe_name
 from autograder.lms.csv_files import listed_columns, read_table
-from autograder.notebook.reader import shown
+from autograder.text import shown
 
 ID = ("id", "student_id")
 ELSE_ID = ("sis_login_id", "sis_user_id", "id_number", "username", "login", "email", "email_address")
@@ -201,7 +201,7 @@ def read_roster(path: Path) -> Roster:
 
 def usable_id(student: str) -> bool:
     """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
-    return safe_name(student) and not re.search(r"[*?\[\]{}]", student)
+    return is_safe_name(student) and not re.search(r"[*?\[\]{}]", student)
 
 
 def _check_ids(path: Path, people: list[Person]) -> None:

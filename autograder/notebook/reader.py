@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import os
 import re
-import stat
 from pathlib import Path
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode
 
 from autograder.errors import AutograderError
+from autograder.files import NotOrdinary, open_ordinary
+from autograder.text import shown
 
 MAX_BYTES = 20 * 1024 * 1024
 MAX_CELLS = 5_000
@@ -41,12 +42,6 @@ class Unreadable(AutograderError):
     """One clear sentence for student and instructor: what is wrong, where, how to mend."""
 
 
-def shown(name: object, limit: int = 80) -> str:
-    """A name chosen by a student, safe to put in a sentence: printable, on one line, not endless."""
-    text = "".join(c if c.isprintable() else "?" for c in str(name))
-    return text if len(text) <= limit else text[: limit - 1] + "…"
-
-
 def few(lines: list[str]) -> list[str]:
     """The lines once each, and not endlessly many: what a submission makes us say must not fill the class's pages."""
     once = list(dict.fromkeys(lines))
@@ -61,14 +56,11 @@ def few(lines: list[str]) -> list[str]:
 def read_bytes(path: Path) -> bytes:
     """The content of a submitted file; Unreadable where it is too big, no ordinary file or not permitted."""
     try:
-        # Non-blocking: opening a named pipe would otherwise wait for ever.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as file:
-            status = os.fstat(descriptor)
-            if not stat.S_ISREG(status.st_mode):
-                raise Unreadable(f"'{shown(path.name)}' is not an ordinary file. {AGAIN}")
-            _check_size(status.st_size, path.name)
+        with open_ordinary(path) as file:
+            _check_size(os.fstat(file.fileno()).st_size, path.name)
             return file.read(MAX_BYTES + 1)
+    except NotOrdinary as error:
+        raise Unreadable(f"'{shown(path.name)}' is not an ordinary file. {AGAIN}") from error
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise Unreadable(f"'{shown(path.name)}' cannot be opened ({reason}). Hand it in again.") from error

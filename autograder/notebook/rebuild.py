@@ -24,7 +24,8 @@ from rapidfuzz import fuzz
 from traitlets.config import Config
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
-from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell, shown
+from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
+from autograder.text import shown
 
 LOCKED, SOLUTION, TEST, WRITTEN, EXTRA, OPEN = "locked", "solution", "test", "written", "extra", "open"
 _GIVEN, _ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)

@@ -1,0 +1,60 @@
+"""Files, read and written with care: names from elsewhere, things that are no files, kills at any moment."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+import tempfile
+from pathlib import Path
+from typing import BinaryIO
+
+# separators, control characters, half characters, and marks that turn the direction of writing
+UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+
+
+class NotOrdinary(OSError):
+    """A folder, a named pipe or a device stands where a file should be."""
+
+
+def is_safe_name(name: str) -> bool:
+    """Whether a student's or a set's name can be one component of a path and is what it looks like."""
+    return (
+        bool(name)
+        and not name.startswith(".")
+        and not UNSAFE.search(name)
+        and len(name.encode("utf-8", "replace")) <= 200
+    )
+
+
+def open_ordinary(path: Path) -> BinaryIO:
+    """An ordinary file, open for reading; a named pipe is not waited for. Raises NotOrdinary, OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise NotOrdinary(errno.EINVAL, "not an ordinary file", str(path))
+    return os.fdopen(descriptor, "rb")
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write a file so that a reader, or a kill at any moment, sees the old one or the new one. Raises OSError."""
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    except FileNotFoundError:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".part-")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def write_changed(path: Path, data: bytes) -> None:
+    """`write_atomically`, except where the file holds just this already: it keeps its time. Raises OSError."""
+    if not (path.is_file() and path.read_bytes() == data):
+        write_atomically(path, data)

@@ -1,0 +1,170 @@
+"""nbgrader's database: opened, changed in transactions that are tried again, and said to be in trouble in one line.
+
+Works on every database that nbgrader's `c.CourseDirectory.db_url` can name.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import uuid4
+
+from nbgrader.api import Assignment, Grade, Gradebook, Notebook
+from nbgrader.dbutil import ALEMBIC_DIR
+from sqlalchemy import Select, create_engine, insert, inspect, select, text, update
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from autograder.course import Course, CourseError
+from autograder.text import shown
+
+TRIES = 7
+FIRST_PAUSE = 0.2
+"""Seconds before the second try; each further pause is twice as long."""
+
+T = TypeVar("T")
+
+
+class GradebookError(CourseError):
+    """The gradebook cannot be read or written; one line that says why and what to do."""
+
+
+@contextmanager
+def opened(course: Course) -> Iterator[Session]:
+    """A session on the gradebook, whose tables are made when it is new."""
+    _begin(course.db_url)
+    book = Gradebook(course.db_url, course_id(course))
+    try:
+        with Session(book.engine) as db:
+            yield db
+    finally:
+        book.close()
+
+
+def course_id(course: Course) -> str:
+    """The course's name in the gradebook; nbgrader's own default where the course has none."""
+    return course.dirs.course_id or "default_course"
+
+
+def _begin(url: str) -> None:
+    """Give a new gradebook its schema version.
+
+    nbgrader does so by calling the command `alembic`, which takes seconds and has to be on PATH; with the version in
+    place it only makes its tables.
+    """
+    engine = create_engine(url)
+    try:
+        if not inspect(engine).get_table_names():
+            from alembic.script import ScriptDirectory  # takes a while, and is for a new gradebook only
+
+            version = ScriptDirectory(ALEMBIC_DIR).get_current_head()
+            with engine.begin() as connection:
+                connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
+                connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": version})
+    finally:
+        engine.dispose()
+
+
+def said(error: BaseException | None) -> str:
+    """The database's own words, on one line."""
+    lines = str(getattr(error, "orig", None) or error).strip().splitlines()
+    return shown(lines[0] if lines else type(error).__name__, 200)
+
+
+def shown_url(course: Course) -> str:
+    """The database's address without its password."""
+    return make_url(course.db_url).render_as_string(hide_password=True)
+
+
+def in_transaction(course: Course, work: Callable[[Session], T]) -> T:
+    """`work` in a transaction of its own; where the database is locked or lost, tried again. Raises GradebookError."""
+    pause = FIRST_PAUSE
+    problem: SQLAlchemyError | None = None
+    for number in range(TRIES):
+        if number:
+            time.sleep(pause * random.uniform(0.8, 1.2))
+            pause *= 2
+        try:
+            with opened(course) as db:
+                value = work(db)
+                db.commit()
+                return value
+        except (OperationalError, IntegrityError) as error:  # locked, lost, or another writer came first
+            problem = error
+    raise GradebookError(
+        f"the gradebook {shown_url(course)} could not be written in {TRIES} tries ({said(problem)}); close what "
+        "uses it and run the command again: results are stored and need no new run"
+    ) from problem
+
+
+def look(course: Course, work: Callable[[Session], T], nothing: T) -> T:
+    """What `work` finds, or `nothing` where there is no gradebook yet (none is made). Raises GradebookError."""
+    url = make_url(course.db_url)
+    if url.get_backend_name() == "sqlite" and url.database and not Path(url.database).exists():
+        return nothing
+    engine = create_engine(url)
+    try:
+        if not inspect(engine).has_table(Grade.__tablename__):
+            return nothing
+        with Session(engine) as db:
+            return work(db)
+    except SQLAlchemyError as error:
+        raise GradebookError(f"the gradebook {shown_url(course)} cannot be read ({said(error)})") from error
+    finally:
+        engine.dispose()
+
+
+def notebook_of(name: str) -> Select[tuple[str]]:
+    """The query for the id of a set's notebook."""
+    return (
+        select(Notebook.id)
+        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .where(Assignment.name == name, Notebook.name == name)
+    )
+
+
+def insert_rows(db: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Insert rows that all have the same columns, in one go."""
+    if rows:  # with every None written out, all rows are alike and go in at once
+        db.execute(insert(table).execution_options(render_nulls=True), rows)
+
+
+class Rows:
+    """Rows of one table that stand between two others, read at once and changed at once: a class has thousands.
+
+    A row is known by the two ids it joins, in the columns `keys`. `known` holds those of the `wanted` ones that there
+    are, with the columns `keys`, `id` and `values`.
+    """
+
+    def __init__(
+        self, db: Session, table: Any, keys: tuple[str, str], values: Iterable[str], wanted: Collection[tuple[str, str]]
+    ) -> None:
+        self.db, self.table, self.keys = db, table, keys
+        one, other = (getattr(table, key) for key in keys)
+        columns = [getattr(table, name) for name in values]
+        both = one.in_({key[0] for key in wanted}), other.in_({key[1] for key in wanted})
+        self.known = {(row[0], row[1]): row for row in db.execute(select(one, other, table.id, *columns).where(*both))}
+        self._new: dict[tuple[str, str], str] = {}
+
+    def id_of(self, key: tuple[str, str]) -> str:
+        """The id of a row, or the one that it gets."""
+        old = self.known.get(key)
+        return old.id if old is not None else self._new.setdefault(key, uuid4().hex)
+
+    def put(self, wanted: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
+        """Add rows that are missing, and change those that have other values."""
+        new, changed = [], []
+        for key, values in wanted.items():
+            old = self.known.get(key)
+            if old is None:
+                new.append({"id": self.id_of(key), **dict(zip(self.keys, key, strict=True)), **values})
+            elif any(getattr(old, name) != value for name, value in values.items()):
+                changed.append({"id": old.id, **values})
+        insert_rows(self.db, self.table, new)
+        if changed:
+            self.db.execute(update(self.table), changed)

@@ -1,0 +1,253 @@
+"""The one writer of results: rows of nbgrader's gradebook, and the notebooks in `autograded/`.
+
+Results go in by the hundred, in one transaction each. What a person entered (manual scores, extra credit, comments,
+extensions) is never changed here.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any
+
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Comment,
+    Grade,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+)
+from nbgrader.preprocessors import AssignLatePenalties
+from sqlalchemy import select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from autograder.course import Course, CourseError, SetFiles
+from autograder.files import is_safe_name
+from autograder.gradebook.autograded import Answers, any_database_takes, write_autograded
+from autograder.gradebook.database import GradebookError, Rows, in_transaction, insert_rows, notebook_of, said
+from autograder.gradebook.reader import CellScore
+from autograder.results import GRADED, Exercise, Result
+from autograder.text import shown
+from autograder.timestamps import read_timestamp
+
+AT_ONCE = 100
+"""Submissions in one transaction."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass
+class Written:
+    """`remarks` for the instructor (a timestamp that is none); `problems`: what could not be written, and why."""
+
+    remarks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def write(course: Course, results: Iterable[Result]) -> Written:
+    """Write results into the gradebook and into `autograded/`; the same results again change nothing.
+
+    Results may be of several sets; sets must stand in the gradebook (`ensure_assignment`). A student who cannot be
+    written becomes a line in `problems`, the others are written. Raises GradebookError when the database stays locked
+    or lost, CourseError for a set that the course does not have.
+    """
+    written = Written()
+    waiting: dict[str, dict[str, Result]] = {}
+    locked: list[GradebookError] = []
+
+    def put(name: str) -> None:
+        try:
+            _write_group(course, name, waiting.pop(name), written)
+        except GradebookError as error:  # the results that are still to come are made and stored all the same
+            locked.append(error)
+
+    try:
+        for result in results:
+            if not is_safe_name(result.student):
+                written.problems.append(f"{shown(result.student)!r} cannot be the name of a student's folder")
+                continue
+            group = waiting.setdefault(result.assignment, {})
+            group[result.student] = result
+            if len(group) >= AT_ONCE:
+                put(result.assignment)
+    finally:  # also what came before the run was stopped
+        for name in list(waiting):
+            put(name)
+    if locked:
+        raise locked[0]
+    return written
+
+
+def _write_group(course: Course, name: str, group: dict[str, Result], written: Written) -> None:
+    files = course.set_files(name)
+    stamps = {}
+    for student in group:
+        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, name))
+        if remark:
+            written.remarks.append(f"{student}: {remark}")
+    try:
+        written.remarks += in_transaction(course, lambda db: _write_rows(db, course, files, group, stamps))
+    except SQLAlchemyError as error:  # a value that this database does not take: find whose it is
+        if len(group) > 1:
+            for student, result in group.items():
+                _write_group(course, name, {student: result}, written)
+        else:
+            written.problems += [f"{s}: the gradebook does not take this result ({said(error)})" for s in group]
+        return
+    for result in group.values():
+        try:
+            write_autograded(course, files, result)
+        except OSError as error:
+            where = course.step_folder("autograded", result.student, name)
+            written.problems.append(f"{result.student}: {where} cannot be written: {error.strerror}")
+
+
+# --- one transaction -------------------------------------------------------------------------------------------------
+
+
+def _write_rows(
+    db: Session, course: Course, files: SetFiles, results: Mapping[str, Result], stamps: Mapping[str, datetime | None]
+) -> list[str]:
+    """Some results of one set; returns remarks."""
+    found = db.execute(
+        select(Notebook.id, Assignment.id, Assignment.duedate)
+        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .where(Notebook.id.in_(notebook_of(files.name)))
+    ).one_or_none()
+    if found is None:
+        raise GradebookError(f"{files.name} is not in the gradebook yet; run `python -m autograder grade`")
+    notebook, assignment, due = found
+    cells = db.execute(select(BaseCell.id, BaseCell.name, BaseCell.type).where(BaseCell.notebook_id == notebook)).all()
+    graded = {i: name for i, name, kind in cells if kind in ("GradeCell", "TaskCell")}
+    commented = {i: name for i, name, kind in cells if kind in ("SolutionCell", "TaskCell")}
+
+    known = set(db.scalars(select(Student.id).where(Student.id.in_(list(results)))))
+    insert_rows(db, Student, [{"id": student} for student in results if student not in known])
+    keys = {student: (assignment, student) for student in results}
+    came = Rows(db, SubmittedAssignment, ("assignment_id", "student_id"), ("timestamp", "extension"), keys.values())
+    came.put({key: {"timestamp": stamps[student]} for student, key in keys.items()})
+    of_student = {student: (notebook, came.id_of(key)) for student, key in keys.items()}
+    penalty = ("late_submission_penalty",)
+    submitted = Rows(db, SubmittedNotebook, ("notebook_id", "assignment_id"), penalty, of_student.values())
+    rows = {student: submitted.id_of(key) for student, key in of_student.items()}
+
+    def rows_of(table: Any, cells: Iterable[str], *columns: str) -> Rows:
+        return Rows(db, table, ("notebook_id", "cell_id"), columns, [(r, c) for r in rows.values() for c in cells])
+
+    marks = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
+    grades = rows_of(Grade, graded, *marks)
+    comments = rows_of(Comment, commented, "auto_comment")
+
+    lateness = _Lateness(course)
+    penalties, new_grades, new_comments = {}, {}, {}
+    for student, result in results.items():
+        exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
+        answers = Answers(course, files, result)
+        score = 0.0
+        for cell, name in graded.items():
+            key = rows[student], cell
+            mark = _mark(name, exercises.get(name), grades.known.get(key), answers)
+            new_grades[key] = {"auto_score": mark.auto, "needs_manual_grade": mark.needs_manual}
+            score += mark.score
+        unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
+        for cell, name in commented.items():
+            new_comments[rows[student], cell] = {"auto_comment": _comment(result, name in unanswered)}
+        old = came.known.get(keys[student])
+        until = due and due + ((old and old.extension) or timedelta())
+        late = lateness.penalty(student, score, stamps[student], until)
+        penalties[of_student[student]] = {"late_submission_penalty": late}
+    submitted.put(penalties)
+    grades.put(new_grades)
+    comments.put(new_comments)
+    return lateness.remarks
+
+
+def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) -> CellScore:
+    """What a cell's grade becomes; `old` is its row in the gradebook, None where there is none yet."""
+    mark = CellScore()
+    if exercise is not None and exercise.kind == "auto":
+        mark.auto = exercise.score
+    elif exercise is not None and not exercise.answered:
+        mark.auto = 0.0
+    mark.needs_manual = mark.auto is None
+    if old is not None:
+        mark.manual, mark.extra_credit = old.manual_score, old.extra_credit
+    if mark.manual is not None:
+        # nbgrader asks for a new look at every mark after every run; here only if something changed.
+        texts = [grade_id, *(exercise.solution_ids if exercise else [])]
+        same = old.auto_score == mark.auto and answers.same(texts)
+        mark.needs_manual = old.needs_manual_grade if same else True
+    return mark
+
+
+def _comment(result: Result, unanswered: bool) -> str | None:
+    """nbgrader's automatic comment on an answer."""
+    if result.status != GRADED:
+        return f"Not graded ({result.status}): {any_database_takes(result.reason)}"
+    return "No response." if unanswered else None
+
+
+class _Lateness:
+    """What nbgrader's AssignLatePenalties does, with the course's own plugin."""
+
+    def __init__(self, course: Course) -> None:
+        self.course = course
+        self.remarks: list[str] = []
+
+    @cached_property
+    def rule(self) -> Any:
+        """nbgrader's preprocessor, with its plugin. Raises CourseError."""
+        # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
+        sys.path.insert(0, str(self.course.root))
+        try:
+            rule = AssignLatePenalties(config=self.course.config, log=log)
+            rule.init_plugin()
+        except Exception as error:
+            raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
+        finally:
+            sys.path.remove(str(self.course.root))
+        return rule
+
+    def penalty(self, student: str, score: float, came: datetime | None, due: datetime | None) -> float | None:
+        """Points to take off `score`; None where nothing is late, or the course takes nothing off."""
+        late = (came - due).total_seconds() if came and due else 0.0
+        if late <= 0 or not self.rule.enabled:
+            return None
+        try:
+            penalty = self.rule.plugin_inst.late_submission_penalty(student, score, late)
+            if penalty is None:
+                return None
+            return float(self.rule._check_late_penalty(SimpleNamespace(score=score), penalty))
+        except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
+            said = f"{type(error).__name__}: {error}"
+            self.remarks.append(f"{student}: the penalty for lateness could not be computed ({said}); there is none")
+            return None
+
+
+# --- the class -------------------------------------------------------------------------------------------------------
+
+
+def note_students(course: Course, students: Mapping[str, Mapping[str, str]]) -> None:
+    """Add students, by id, to the gradebook, and fill in details that it does not have. Raises GradebookError."""
+
+    def work(db: Session) -> None:
+        known = {s.id: s for s in db.scalars(select(Student))}
+        for student, details in students.items():
+            row = known.get(student)
+            if row is None:
+                row = Student(id=student)
+                db.add(row)
+            for key, value in details.items():
+                if value and not getattr(row, key):
+                    setattr(row, key, value)
+
+    in_transaction(course, work)
