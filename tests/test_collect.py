@@ -27,7 +27,7 @@ from autograder.lms.attempts import NOTES, Attempt, Shelf
 from autograder.lms.collect import GRADED, IGNORED, KEPT, REFUSED, UNCHANGED, UNMATCHED, Collected, collect
 from autograder.lms.filenames import key_of, lms_owner
 from autograder.lms.roster import read_roster
-from autograder.notebook.reader import find_notebook
+from autograder.notebook.finder import find_notebook
 
 FIRST = json.dumps(answered(why="first attempt")).encode()
 SECOND = json.dumps(answered(**GOOD)).encode()
