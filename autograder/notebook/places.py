@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode
 from traitlets.config import Config
 
 from autograder.notebook.names import bound_names
+from autograder.notebook.texts import bare, lined
 
 LOCKED, SOLUTION, TEST, WRITTEN, EXTRA, OPEN = "locked", "solution", "test", "written", "extra", "open"
 GIVEN, ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)
-_SHORT = 10_000  # characters: what a cache may hold
 
 
 @dataclass
@@ -49,7 +48,7 @@ def release_view(source: NotebookNode, config: Config | None = None) -> Notebook
     # Only the instructor's side needs nbgrader, whose import takes longer than a rebuild.
     from nbgrader.preprocessors import ClearHiddenTests, ClearMarkScheme, ClearOutput, ClearSolutions
 
-    notebook, resources = deepcopy(source), {}
+    notebook, resources = deepcopy(source), dict[str, Any]()
     for preprocessor in (ClearSolutions, ClearOutput, ClearHiddenTests, ClearMarkScheme):
         notebook, resources = preprocessor(config=config or Config()).preprocess(notebook, resources)
     return notebook
@@ -98,18 +97,3 @@ def _kind(cell: NotebookNode) -> str:
     if nbgrader.get("solution"):
         return WRITTEN if nbgrader.get("grade") else SOLUTION
     return TEST if nbgrader.get("grade") else LOCKED
-
-
-def bare(text: str) -> str:
-    """The text without blank lines and trailing blanks: what counts when texts are compared."""
-    return _bare(text) if len(text) <= _SHORT else _bare.__wrapped__(text)
-
-
-@lru_cache(maxsize=1024)  # a class hands in the same given cells again and again
-def _bare(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
-
-
-def lined(text: str) -> str:
-    """The text without trailing blanks, between newlines: whole lines can be searched in it."""
-    return "\n" + "\n".join(line.rstrip() for line in text.split("\n")) + "\n"

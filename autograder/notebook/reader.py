@@ -93,7 +93,11 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
             f"Remove pasted data. {AGAIN}"
         )
     notes += sorted(mended)
-    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(), cells=read), notes
+    return _node(nbformat=4, nbformat_minor=5, metadata=_node(), cells=read), notes
+
+
+def _node(**content: Any) -> NotebookNode:
+    return NotebookNode(content)  # type: ignore[no-untyped-call]  # nbformat has no types
 
 
 def _check_size(size: int, name: str) -> None:
@@ -190,7 +194,8 @@ def _cells_of(content: dict[str, Any], name: str, notes: list[str]) -> list[dict
 
 
 def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[str]) -> NotebookNode:
-    metadata = cell.get("metadata") if isinstance(cell.get("metadata"), dict) else {}
+    metadata = cell.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
     text = _text_of(cell, mended)
     cell_type = cell.get("cell_type")
     if cell_type == "heading":  # notebook version 3
@@ -200,7 +205,8 @@ def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[
         mended.add("Cells without a type were recognised by their content.")
         cell_type = "code" if {"outputs", "execution_count", "input"} & cell.keys() else "markdown"
     own_id = _id_of(cell, metadata, position, used)
-    return NotebookNode(new_cell("code" if cell_type == "code" else "markdown", text, own_id, _cell_metadata(metadata)))
+    cell_type = "code" if cell_type == "code" else "markdown"
+    return _node(**new_cell(cell_type, text, own_id, _cell_metadata(metadata)))
 
 
 def new_cell(cell_type: str, text: str, cell_id: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -249,11 +255,11 @@ def _id_of(cell: dict[str, Any], metadata: dict[str, Any], position: int, used: 
 
 
 def _cell_metadata(metadata: dict[str, Any]) -> NotebookNode:
-    kept = NotebookNode()
+    kept = _node()
     nbgrader = metadata.get("nbgrader")
     if isinstance(nbgrader, dict):
         scalars = {k: v for k, v in nbgrader.items() if isinstance(v, (str, bool, int, float))}
-        kept["nbgrader"] = NotebookNode({_plain(k): _plain(v) for k, v in scalars.items()})
+        kept["nbgrader"] = _node(**{_plain(k): _plain(v) for k, v in scalars.items()})
     tags = metadata.get("tags")
     if isinstance(tags, list):
         texts = [_plain(tag).replace(",", ";") for tag in tags[:50] if isinstance(tag, str) and tag]

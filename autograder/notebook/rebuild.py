@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode, from_dict
-from rapidfuzz import fuzz
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
 from autograder.notebook.places import (
@@ -33,13 +32,11 @@ from autograder.notebook.places import (
     TEST,
     WRITTEN,
     Place,
-    bare,
     grade_id_of,
-    lined,
 )
 from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell, shown
+from autograder.notebook.texts import bare, cut, lined, similar, without_fence
 
-_SIMILAR = 90  # per cent of characters in common: a given cell with a slip in it
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
 # Why a piece may be the answer to a place: the id says so and it binds the place's name, or one of the two.
 _BY_ID_AND_NAME, _BY_NAME, _BY_ID = range(3)
@@ -135,39 +132,18 @@ def to_content(rebuilt: Rebuilt, source: NotebookNode) -> dict[str, Any]:
     return {"nbformat": 4, "nbformat_minor": 5, "metadata": source.metadata, "cells": cells}
 
 
-# --- texts --------------------------------------------------------------------------------------------------
-
-
-def _cut(text: str, block: str) -> str | None:
-    """`text` without the lines of `block`, or None where they do not stand in it one after the other."""
-    lines = lined(text)
-    return lines.replace(block, "\n", 1).strip("\n") if block.strip() and block in lines else None
-
-
-def _similar(text: str, given: str) -> bool:
-    # The lengths first: a text of megabytes is not to be compared character by character.
-    return len(given) / 2 <= len(text) <= len(given) * 2 and fuzz.ratio(text, given) >= _SIMILAR
-
-
-def _without_fence(text: str) -> str:
-    """Code that was put into a Markdown cell, without its ``` lines."""
-    lines = text.strip().split("\n")
-    fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```"
-    return "\n".join(lines[1:-1]) if fenced else text
+# --- step 1: pieces -----------------------------------------------------------------------------------------
 
 
 def _names_in(text: str, cell_type: str) -> Set[str]:
     if cell_type == "code":
         return bound_names(text)
-    code = _without_fence(text)
+    code = without_fence(text)
     return bound_names(code) if parse(code) is not None else frozenset()
 
 
 def _names_of(places: Iterable[Place]) -> set[str]:
     return set().union(*(p.names for p in places))
-
-
-# --- step 1: pieces -----------------------------------------------------------------------------------------
 
 
 def _tags(places: list[Place], submission: NotebookNode) -> list[int | None]:
@@ -240,19 +216,19 @@ def _given_place(given: list[Place], text: str, tag: int | None, answers: Set[st
         return tagged if tagged in equal else min(equal, key=lambda p: p.index in found)
     if tag is not None or answers:
         return tagged
-    return next((p for p in given if len(p.bare) >= _LONG and _similar(plain, p.bare)), None)
+    return next((p for p in given if len(p.bare) >= _LONG and similar(plain, p.bare)), None)
 
 
 def _students_part(given: Place, text: str) -> str:
     """What a student wrote into a given cell and what must not be lost, e.g. an import."""
     if given.bare == bare(text):
         return ""
-    rest = _cut(text, given.block)
+    rest = cut(text, given.block)
     if rest is None and given.cell_type == "code":
         rest = additions(text, given.released)
     if rest is not None:
         return rest
-    return "" if _similar(bare(text), given.bare) else text
+    return "" if similar(bare(text), given.bare) else text
 
 
 def _tell_changed(given: Place, rest: str, result: Rebuilt) -> None:
@@ -313,7 +289,7 @@ def _may_answer(
     piece: _Piece, place: Place, places: list[Place], standing: Set[int | None], exercises: set[str]
 ) -> bool:
     """Whether a piece that binds the place's name, but has not its id, is its answer."""
-    if _cut(piece.text, place.block) is not None:
+    if cut(piece.text, place.block) is not None:
         return False  # it only carries the untouched stub along
     if place.kind == OPEN:
         return piece.tag is None and not piece.names & exercises
@@ -425,19 +401,11 @@ def _cell(place: Place, home: list[_Piece], first: dict[_Piece, int], places: li
     if home and first[home[0]] == place.index:
         text = "\n\n".join(p.text for p in home)
         if place.cell_type == "code" and home[0].cell_type != "code":
-            text = _without_fence(text)
+            text = without_fence(text)
     elif home:
         text = f"# This answer stands in the cell '{places[first[home[0]]].label}' above."
-    return RebuiltCell(
-        kind=place.kind,
-        cell_type=place.cell_type,
-        source=text,
-        grade_id=place.grade_id,
-        answered=bool(home),
-        cell_id=place.cell_id,
-        released=place.released,
-        place=place.index,
-    )
+    found = bool(home), place.cell_id, place.released, place.index
+    return RebuiltCell(place.kind, place.cell_type, text, place.grade_id, *found)
 
 
 def _extras(places: list[Place], pieces: list[_Piece], first: dict[_Piece, int]) -> dict[int, list[RebuiltCell]]:
@@ -464,11 +432,12 @@ def _bring_late_helpers(places: list[Place], result: Rebuilt) -> None:
     """Move an extra code cell up to the answer that needs it, where it stood only behind the answer's test."""
     cells = result.cells
     binds = {
-        c.cell_id: bound_names(c.source, imports=True) if c.cell_type == "code" and c.kind != TEST else set()
+        c.cell_id: bound_names(c.source, imports=True) if c.cell_type == "code" and c.kind != TEST else frozenset()
         for c in cells
     }
+    names = {p.cell_id: p.names for p in places}
     for answer in [c for c in cells if c.kind == SOLUTION and c.answered]:
-        own = places[answer.place].names
+        own = names[answer.cell_id]
         needed = own | used_names(answer.source)
         while True:
             at = cells.index(answer)
@@ -497,22 +466,16 @@ def _tell_missing(places: list[Place], known: set[int], result: Rebuilt) -> None
         _add(result.notes, [p.label for p in places if p.kind in kinds and p.index not in known], sentence)
 
 
-def _tell_found(
-    places: list[Place],
-    pieces: list[_Piece],
-    homes: _Homes,
-    marked: bool,
-    result: Rebuilt,
-) -> None:
+def _tell_found(places: list[Place], pieces: list[_Piece], homes: _Homes, marked: bool, result: Rebuilt) -> None:
     """Answers that were not where they belong. `marked`: the submission's cells still had their ids."""
     answers: dict[_Piece, list[int]] = {}
     for index in sorted(homes):
         answers.setdefault(homes[index][0], []).append(index)
-    if not marked:
-        result.notes.append("The cells had lost their ids; they were recognised by their text and names.")
-    moved = [places[i].label for p, found in answers.items() if p.tag is None for i in found[:1]]
     if marked:
+        moved = [places[found[0]].label for p, found in answers.items() if p.tag is None]
         _add(result.notes, moved, "The answer to {} stood in another cell; it was taken from there.")
+    else:
+        result.notes.append("The cells had lost their ids; they were recognised by their text and names.")
     merged = [places[i].label for found in answers.values() for i in found[1:]]
     _add(result.notes, merged, "The answer to {} stood in one cell with another answer; it was kept there.")
     for piece, found in answers.items():
@@ -521,11 +484,8 @@ def _tell_found(
             result.events.append(f"a cell with the id '{wrong}' answers '{right}'; it was graded as such")
     copies = Counter(p.tag for p in pieces if p.tag is not None and p.text and p.tag in homes)
     doubled = [places[i].label for i, n in sorted(copies.items()) if n > 1]
-    _add(
-        result.notes,
-        doubled,
-        "The answer cell {} was there more than once; the first changed one was graded, the others were kept.",
-    )
+    kept = "the first changed one was graded, the others were kept."
+    _add(result.notes, doubled, f"The answer cell {{}} was there more than once; {kept}")
 
 
 def _add(notes: list[str], labels: list[str], sentence: str) -> None:
