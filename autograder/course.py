@@ -15,7 +15,7 @@ from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import AutograderError
-from autograder.notebook.rebuild import Place, places_of, release_view
+from autograder.notebook.places import Place, places_of, release_view
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"

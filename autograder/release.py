@@ -22,7 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 from autograder.course import CATALOGUE, Course, CourseError, SetFiles
 from autograder.files import write_changed
 from autograder.judging.source import split_tests
-from autograder.notebook.rebuild import release_view
+from autograder.notebook.places import release_view
 
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "BEGIN MARK SCHEME", "END MARK SCHEME")
 TELLING = 30

@@ -29,7 +29,7 @@ from tiny_course import GOOD, GOOD_DOUBLE, GOOD_QUADRUPLE, SET, answered, make_c
 from autograder.course import Course
 from autograder.gradebook.reader import scores
 from autograder.grading.store import Store
-from autograder.notebook.rebuild import release_view
+from autograder.notebook.places import release_view
 from autograder.results import GRADED, NOT_SUBMITTED, UNREADABLE, Result
 
 pytestmark = pytest.mark.slow

@@ -33,7 +33,7 @@ from tiny_judge import (
 
 from autograder.grading.runner import local_executor
 from autograder.judging import judge
-from autograder.notebook.reader import find_notebook
+from autograder.notebook.finder import find_notebook
 from autograder.results import GRADED, Result
 
 FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}

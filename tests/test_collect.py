@@ -24,18 +24,19 @@ from autograder.gradebook.reader import class_list, scores
 from autograder.gradebook.writer import write
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
-from autograder.lms.archives import Limits, Sources
+from autograder.lms.archives import ArchiveLimits, Found, Sources
 from autograder.lms.attempts import NOTES, Attempt, Shelf
-from autograder.lms.collect import GRADED, IGNORED, KEPT, REFUSED, UNCHANGED, UNMATCHED, Collected, collect
-from autograder.lms.filenames import key_of, lms_owner
-from autograder.lms.roster import read_roster
-from autograder.notebook.reader import find_notebook
+from autograder.lms.collect import IGNORED, KEPT, REFUSED, TO_GRADE, UNCHANGED, UNMATCHED, Collected, collect
+from autograder.lms.filenames import key_of, lms_owner, owners
+from autograder.lms.matching import match
+from autograder.lms.roster import Person, Roster, read_roster
+from autograder.notebook.finder import find_notebook
 from autograder.timestamps import read_timestamp
 
 FIRST = json.dumps(answered(why="first attempt")).encode()
 SECOND = json.dumps(answered(**GOOD)).encode()
 THIRD = json.dumps(answered(why="third attempt")).encode()
-SMALL = Limits(file_bytes=2**20, source_bytes=8 * 2**20, inner_bytes=2 * 2**20, ratio_from=2**20, inner_files=20)
+SMALL = ArchiveLimits(file_bytes=2**20, source_bytes=8 * 2**20, inner_bytes=2 * 2**20, ratio_from=2**20, inner_files=20)
 
 
 @pytest.fixture
@@ -142,6 +143,66 @@ def test_what_a_name_says_besides_the_set(text: str, expected: tuple[str, int]) 
     assert key_of(text, "ps2-self-attention") == expected
 
 
+# --- whose is it? ----------------------------------------------------------------------------------------------------
+
+AMY, BEN = Person("amy", "Amy Aho", canvas="1"), Person("ben", "Ben Bo", email="ben@x.org")
+
+
+def whose(path: str, complete: bool = True, beside: str = "", in_archive: int = -1) -> tuple[str, str, bool]:
+    """Student, reason and whether the id was made, of one file; `beside` it lies another one."""
+    files = [
+        Found(name, parts := tuple(name.split("/")), tuple(n == in_archive for n in range(len(parts))))
+        for name in (path, beside)
+        if name
+    ]
+    roster = Roster([AMY, BEN], complete)
+    found = match(files[0], owners("download", files, roster, SET)[0], roster)
+    return (found.person.id if found.person else "", found.why, found.made)
+
+
+@pytest.mark.parametrize(
+    ("path", "student"),
+    [
+        ("ahoamy_1_9_x.ipynb", "amy"),
+        ("somebody_1_9_x.ipynb", "amy"),  # the number counts
+        ("Ben Bo_77_assignsubmission_file_/x.ipynb", "ben"),
+        ("ben@x.org/x.ipynb", "ben"),
+        ("ps9-tiny_amy (2).ipynb", "amy"),
+    ],
+)
+@pytest.mark.parametrize("complete", [False, True])
+def test_whose_a_file_is(path: str, student: str, complete: bool) -> None:
+    assert whose(path, complete) == (student, "", False)
+
+
+@pytest.mark.parametrize(
+    ("path", "made", "why"),
+    [
+        ("leeann_5_9_x.ipynb", "leeann-5", "'leeann' is not on the roster"),
+        ("Ann Lee_5_assignsubmission_file_/x.ipynb", "Ann Lee", "'Ann Lee' is not on the roster"),
+        ("Participant_5_assignsubmission_file_/x.ipynb", "Participant 5", "'Participant' is not on the roster"),
+        ("ann/x.ipynb", "ann", "'ann' is not on the roster"),
+    ],
+)
+def test_whom_no_roster_knows(path: str, made: str, why: str) -> None:
+    assert whose(path, False, "ben/x.ipynb") == (made, "", True)
+    assert whose(path, True, "ben/x.ipynb") == ("", why, False)
+
+
+def test_why_a_file_is_nobodys() -> None:
+    assert whose("readme.md", beside="ahoamy_1_9_x.ipynb")[1].startswith("it is not named as the other files")
+    assert whose("bobo_1_9_2_8_x.ipynb")[::2] == ("amy", False)
+    assert whose("bobo_2_9_x.ipynb", False, "Ann_1_assignsubmission_file_/x")[0] == "bobo-2"
+    assert whose("benbo_1_9_x.ipynb")[1] == "the number is amy's, but the name is another student's"
+    assert (
+        "several participants are called 'Ann'"
+        in (whose("Ann_5_assignsubmission_file_/x", False, "Ann_6_assignsubmission_file_/x")[1])
+    )
+    assert whose("moodle/all.zip/ahoamy_1_9_x.ipynb", in_archive=1)[1].startswith("it lies in a download of Canvas")
+    assert whose("notes.txt", False, "amy.ipynb")[1] == "it is no notebook, and no student is called so"
+    assert whose("---.ipynb", False, "amy.ipynb")[1] == "its name does not say whose it is"
+
+
 # --- Canvas ----------------------------------------------------------------------------------------------------------
 
 
@@ -171,11 +232,11 @@ def test_canvas(course: Course, tmp_path: Path) -> None:
         "tonly/ps9-tiny/text.html": b"<p>here</p>",
     }
     assert actions(done) == {
-        "smithjane_3143_207797_ps9-tiny-1.ipynb": GRADED,
+        "smithjane_3143_207797_ps9-tiny-1.ipynb": TO_GRADE,
         "smithjane_3143_207700_ps9-tiny.ipynb": KEPT,
-        "lópezmaría_3144_207800_=cmd (1).ipynb": GRADED,
-        "lópezmaría_3144_207801_numbers.csv": GRADED,
-        "textonly_3145_text.html": GRADED,
+        "lópezmaría_3144_207800_=cmd (1).ipynb": TO_GRADE,
+        "lópezmaría_3144_207801_numbers.csv": TO_GRADE,
+        "textonly_3145_text.html": TO_GRADE,
         "readme.md": UNMATCHED,
     }
     assert done.problems == [
@@ -438,7 +499,7 @@ def test_names_without_the_mark_of_utf8(course: Course, tmp_path: Path) -> None:
 
 def test_ids_that_differ_in_case_only(course: Course, tmp_path: Path) -> None:
     done = collect(course, [archive(tmp_path / "a.zip", {"Bob/a.ipynb": FIRST, "bob/a.ipynb": SECOND})], SET)
-    assert [row.action for row in done.rows] == [GRADED, UNMATCHED]
+    assert [row.action for row in done.rows] == [TO_GRADE, UNMATCHED]
     assert "differ only in case" in done.problems[0]
     with pytest.raises(CourseError, match="differ only in case"):
         collect(course, [tmp_path / "a.zip"], SET, roster(tmp_path / "r.csv", "id,name\nBob,B\nbob,C\n"))
@@ -562,7 +623,7 @@ def test_lying_sizes_and_damage(course: Course, tmp_path: Path) -> None:
     data[entry + 24 : entry + 28] = struct.pack("<I", 10)  # claims to have ten bytes
     path.write_bytes(data)
     done = collect(course, [path], SET)
-    assert actions(done) == {"amy_1_2_ps9-tiny.ipynb": REFUSED, "ben_2_3_ps9-tiny.ipynb": GRADED}
+    assert actions(done) == {"amy_1_2_ps9-tiny.ipynb": REFUSED, "ben_2_3_ps9-tiny.ipynb": TO_GRADE}
     cut = tmp_path / "cut.zip"
     cut.write_bytes(bytes(data[: len(data) // 2]))
     done = collect(course, [cut], SET)

@@ -10,9 +10,11 @@ import nbformat
 import pytest
 from nbformat import v4
 
+from autograder.notebook.finder import find_notebook
 from autograder.notebook.names import additions, bound_names, needed_names, used_names
-from autograder.notebook.reader import MAX_BYTES, Unreadable, find_notebook, read_bytes, read_notebook
-from autograder.notebook.rebuild import places_of, rebuild, release_view, to_notebook
+from autograder.notebook.places import places_of, release_view
+from autograder.notebook.reader import MAX_BYTES, Unreadable, read_bytes, read_notebook
+from autograder.notebook.rebuild import rebuild, to_notebook
 
 PS2 = Path(__file__).parent.parent / "source_solutions" / "ps2-self-attention" / "ps2-self-attention.ipynb"
 SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()"

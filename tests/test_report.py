@@ -299,7 +299,7 @@ def test_files(tmp_path):
     assert [p.name for p in paths] == [f"{SET}.html", "index.html"]
     assert sorted(p.name for p in tmp_path.iterdir()) == ["index.html", f"{SET}.html"]
     assert "index.html" in paths[0].read_text(encoding="utf-8")
-    with pytest.raises(pages.UnsafeName):
+    with pytest.raises(pages.BadName):
         report.write_all({"../x": []}, tmp_path / "deeper")
 
 

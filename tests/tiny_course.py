@@ -10,7 +10,7 @@ import nbformat
 from nbformat import v4
 
 from autograder.course import Course
-from autograder.notebook.rebuild import release_view
+from autograder.notebook.places import release_view
 
 SET = "ps9-tiny"
 CONFIG = """from autograder.nbgrader_plugin import configure

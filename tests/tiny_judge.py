@@ -12,7 +12,8 @@ import nbformat
 from nbformat import v4
 
 from autograder.judging.judge import Job, run_job
-from autograder.notebook.rebuild import places_of, rebuild, release_view
+from autograder.notebook.places import places_of, release_view
+from autograder.notebook.rebuild import rebuild
 from autograder.results import Result
 
 SET = "tiny"

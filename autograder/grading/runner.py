@@ -22,7 +22,8 @@ from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
 from autograder.judging.judge import Job, run_job
-from autograder.notebook.reader import AGAIN, Unreadable, find_notebook, read_bytes, read_notebook
+from autograder.notebook.finder import find_notebook
+from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_notebook
 from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP

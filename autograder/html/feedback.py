@@ -79,11 +79,11 @@ def write_all(
     written = Written()
     for result in results:
         try:
-            student = pages.safe_name(result.student, "student's name")
-            name = pages.safe_name(result.assignment, "set's name")
+            student = pages.checked_name(result.student, "student's name")
+            name = pages.checked_name(result.assignment, "set's name")
             page = render(result, (manual or {}).get((result.student, result.assignment)))
             path = pages.write_page(Path(folder) / student / name / f"{name}.html", page)
-        except (pages.UnsafeName, OSError) as error:
+        except (pages.BadName, OSError) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
             continue
         written.paths.append(path)
@@ -255,23 +255,18 @@ def _outputs(cell: dict[str, Any], budget: _Budget) -> list[dict[str, Any]]:
     outputs = cell.get("outputs")
     if not isinstance(outputs, list):
         return []
-    views: list[dict[str, Any]] = []
     joined: list[dict[str, Any]] = []
-    for output in outputs:
-        if not isinstance(output, dict):
+    for output in (o for o in outputs if isinstance(o, dict)):
+        if output.get("output_type") != "stream":
+            joined.append(output)
             continue
         name = output.get("name")
         last = joined[-1] if joined else {}
-        if output.get("output_type") == "stream" == last.get("output_type") and name == last.get("name"):
-            last["parts"].append(pages.text_of(output.get("text")))
-        elif output.get("output_type") == "stream":
-            joined.append({"output_type": "stream", "name": name, "parts": [pages.text_of(output.get("text"))]})
-        else:
-            joined.append(output)
-    for output in joined[:OUTPUTS_PER_CELL]:
-        view = _output(output, budget)
-        if view is not None:
-            views.append(view)
+        if last.get("output_type") != "stream" or name != last.get("name"):
+            last = {"output_type": "stream", "name": name, "parts": []}
+            joined.append(last)
+        last["parts"].append(pages.text_of(output.get("text")))
+    views = [view for output in joined[:OUTPUTS_PER_CELL] if (view := _output(output, budget)) is not None]
     if len(joined) > OUTPUTS_PER_CELL:
         views.append(_remark(f"{len(joined) - OUTPUTS_PER_CELL:,} more outputs of this cell are not shown."))
     return views
@@ -320,14 +315,8 @@ def _figure(data: Any, alt: Any, budget: _Budget) -> dict[str, Any]:
     budget.pictures -= len(png)
     # Base64 has no character that HTML treats in a special way, and escaping megabytes takes time.
     source = Markup("data:image/png;base64," + png)
-    return {
-        "kind": "picture",
-        "src": source,
-        "alt": pages.text_of(alt),
-        "width": width,
-        "height": height,
-        "remark": "",
-    }
+    size = {"width": width, "height": height}
+    return {"kind": "picture", "src": source, "alt": pages.text_of(alt), "remark": ""} | size
 
 
 def _attachments(cell: dict[str, Any], budget: _Budget) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ import io
 import math
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup, escape
@@ -21,6 +21,7 @@ from autograder.html.sanitize import clean, number, percent, seconds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
     from matplotlib.figure import Figure
 
 _STANDINS = {
@@ -31,7 +32,7 @@ _STANDINS = {
     "#050505": "var(--card)",
 }
 _INK, _LINE, _ACCENT, _SOFT, _CARD = _STANDINS
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {  # Matplotlib's type lists every name there is
     "svg.fonttype": "none",  # text stays text
     "svg.hashsalt": "attention by hand",  # equal results give equal pages
     "font.family": "sans-serif",
@@ -49,16 +50,8 @@ _SETTINGS = {
     "savefig.facecolor": "none",
 }
 HEAT = (
-    "#e9812f",
-    "#efa066",
-    "#f3b98d",
-    "#f4cfb2",
-    "#f2e3d5",
-    "#dfe7ee",
-    "#c0d6ea",
-    "#9dc1e2",
-    "#79abd9",
-    "#5a97cf",
+    *("#e9812f", "#efa066", "#f3b98d", "#f4cfb2", "#f2e3d5"),
+    *("#dfe7ee", "#c0d6ea", "#9dc1e2", "#79abd9", "#5a97cf"),
 )
 """Ten steps from no points (orange) to all (blue), told apart by every kind of colour sight."""
 MOST_NAMED = 40
@@ -125,7 +118,9 @@ def heatmap(students: Sequence[str], exercises: Sequence[str], shares: np.ndarra
         masked = np.ma.masked_invalid(np.clip(shares, 0, 1 - 1e-9))
         edges = (np.arange(n_students + 1) - 0.5, np.arange(n_exercises + 1) - 0.5)
         if named:
-            image = axes.pcolormesh(*edges, masked, cmap=colours, norm=norm, edgecolors=_CARD, linewidth=1)
+            image: ScalarMappable = axes.pcolormesh(
+                *edges, masked, cmap=colours, norm=norm, edgecolors=_CARD, linewidth=1
+            )
         else:
             image = axes.imshow(masked, cmap=colours, norm=norm, aspect="auto", interpolation="nearest")
         if n_students <= 20:
@@ -165,7 +160,7 @@ def run_times(totals: Sequence[float]) -> Plot:
     )
 
     def draw(axes: Axes) -> None:
-        axes.hist(np.maximum(totals, low), bins=bins, color=_ACCENT, edgecolor=_CARD, linewidth=1)
+        axes.hist(np.maximum(totals, low), bins=bins.tolist(), color=_ACCENT, edgecolor=_CARD, linewidth=1)
         if wide:
             axes.set_xscale("log")
             ticks = [t for t in (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100, 300, 1000) if low <= t <= high]
@@ -189,8 +184,8 @@ def score_strips(sets: Sequence[tuple[str, Sequence[float]]]) -> Plot:
             # A golden-ratio step spreads equal scores evenly and looks the same each time.
             spread = (np.arange(len(shares)) * 0.618034) % 1 * 0.5 - 0.25
             axes.scatter(np.sort(shares) * 100, row + spread, s=18, color=_ACCENT, alpha=0.6, linewidths=0)
-            if medians[row] is not None:
-                axes.plot([100 * medians[row]] * 2, [row - 0.38, row + 0.38], color=_INK, linewidth=2.5)
+            if (median := medians[row]) is not None:
+                axes.plot([100 * median] * 2, [row - 0.38, row + 0.38], color=_INK, linewidth=2.5)
         axes.set_yticks(range(len(sets)), [_short(name, 30) for name, _ in sets])
         axes.set(xlabel="% of the points (bar: median)", xlim=(-2, 102), ylim=(len(sets) - 0.5, -0.5))
         axes.grid(axis="x", color=_LINE, linewidth=0.8)
@@ -212,7 +207,7 @@ def _short(text: str, limit: int) -> str:
     return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
-def _plot(name: str, size: tuple[float, float], alt: str, draw) -> Plot:
+def _plot(name: str, size: tuple[float, float], alt: str, draw: Callable[[Axes], None]) -> Plot:
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -237,7 +232,7 @@ def _svg(figure: Figure, name: str, alt: str) -> Markup:
     text = re.sub(r'(url\(#|href="#)', rf"\g<1>{name}-", text)
     for standin, colour in _STANDINS.items():
         text = text.replace(standin, colour)
-    width, height = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups()
+    ((width, height),) = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', text)
     head = (
         f'<svg class="plot" role="img" aria-label="{escape(alt)}" viewBox="0 0 {width} {height}" '
         f'style="max-width: {float(width) * 1.25:.0f}px" xmlns:xlink="http://www.w3.org/1999/xlink">'

@@ -37,7 +37,7 @@ from autograder.results import (
     Result,
 )
 
-Marks = Mapping[tuple[str, str], Mapping[str, Manual]]
+ByHand = Mapping[tuple[str, str], Mapping[str, Manual]]
 """What was marked by hand: (student, set) → grade_id → points and comment."""
 
 FEWEST_FOR_DISCRIMINATION = 5
@@ -66,23 +66,44 @@ class _Column:
 
 @dataclass
 class _Row:
-    """One student's line: `score` is None without a graded submission, `waiting` the points still to be marked."""
+    """One student's line: points `earned` of those `known`, and the points still `waiting` to be marked."""
 
     result: Result
     scores: list[float | None]
-    score: float | None
+    earned: float
     known: float
     waiting: float
     flags: list[tuple[str, str]]
     href: str | None
 
     @property
+    def score(self) -> float | None:
+        return self.earned if self.result.status == GRADED else None
+
+    @property
     def share(self) -> float | None:
-        return self.score / self.known if self.score is not None and self.known else None
+        return self.earned / self.known if self.score is not None and self.known else None
 
     @property
     def seconds(self) -> float | None:
         return self.result.timings.get("total")
+
+    @property
+    def struggles(self) -> bool:
+        return self.share is not None and self.share < NEEDS_A_WORD
+
+
+class _Set:
+    """One set: its exercises as `columns`, its students as `rows`, and of these the `graded` ones."""
+
+    def __init__(self, results: Sequence[Result], manual: ByHand | None, feedback: str | None = None) -> None:
+        self.results = sorted(results, key=lambda r: r.student)
+        self.columns = _columns(self.results)
+        self.rows = [_row(r, self.columns, manual or {}, self.results, feedback) for r in self.results]
+        self.graded = [row for row in self.rows if row.score is not None]
+        self.unsafe = sum(row.result.sandbox == "none" for row in self.graded)
+        self.title = next((title_of(r) for r in self.results if r.notebook), "")
+        _statistics(self.columns, self.graded)
 
 
 def render(
@@ -91,7 +112,7 @@ def render(
     *,
     old: Mapping[str, Result | float | None] | None = None,
     alike: Sequence[Pair] = (),
-    manual: Marks | None = None,
+    manual: ByHand | None = None,
     feedback: str | None = None,
     index: str | None = None,
 ) -> str:
@@ -101,41 +122,37 @@ def render(
     are pairs with near-identical code. `feedback` is the relative address of the feedback folder, `index` that of the
     course's index; both become links.
     """
-    manual = manual or {}
-    results = sorted(results, key=lambda r: r.student)
-    columns = _columns(results)
-    rows = [_row(r, columns, manual, results, feedback) for r in results]
-    graded = [row for row in rows if row.score is not None]
+    one = _Set(results, manual, feedback)
+    rows, graded = one.rows, one.graded
     by_student = {row.result.student: row for row in rows}
-    _statistics(columns, graded)
     name = results[0].assignment if results else ""
-    sandboxes = Counter(r.sandbox for r in results if r.status == GRADED)
+    timed = sorted((-row.seconds, n) for n, row in enumerate(rows) if row.seconds is not None)
     return _page(
         "report.html.j2",
-        title=title or next((title_of(r) for r in results if r.notebook), name) or "Class report",
+        title=title or one.title or name or "Class report",
         name=name,
         index=index,
-        results=results,
+        results=one.results,
         counts=_counts(results),
         rows=rows,
-        columns=columns,
+        columns=one.columns,
         summary=_summary(graded),
-        sandboxes=sandboxes,
-        unsafe=sandboxes.get("none", 0),
-        versions=_versions(results),
+        sandboxes=Counter(row.result.sandbox for row in graded),
+        unsafe=one.unsafe,
+        versions=_versions(graded),
         unreadable=[row for row in rows if row.result.status == UNREADABLE],
         absent=[row for row in rows if row.result.status == NOT_SUBMITTED],
-        struggling=[r for r in graded if r.share is not None and r.share < NEEDS_A_WORD],
+        struggling=[row for row in graded if row.struggles],
         needs_a_word=NEEDS_A_WORD,
-        misconceptions=_misconceptions(columns, graded),
-        checks=_checks(columns, graded),
+        misconceptions=_misconceptions(one),
+        checks=_checks(one),
         verdicts=VERDICTS,
-        regraded=_regraded(rows, columns, old, manual) if old else None,
+        regraded=_regraded(one, old, manual or {}) if old else None,
         alike=[(by_student[p.one], by_student[p.other], p) for p in alike],
         events=[(row, event) for row in rows for event in row.result.events],
-        slowest=sorted((r for r in rows if r.seconds is not None), key=lambda r: -r.seconds)[:SLOWEST],
+        slowest=[rows[n] for _, n in timed[:SLOWEST]],
         fewest=FEWEST_FOR_DISCRIMINATION,
-        plots=_plots(columns, graded, rows),
+        plots=_plots(one),
     )
 
 
@@ -143,64 +160,59 @@ def render_course(
     sets: Mapping[str, Sequence[Result]],
     title: str = "Class report",
     *,
-    manual: Marks | None = None,
+    manual: ByHand | None = None,
     links: Mapping[str, str] | None = None,
 ) -> str:
     """The index over several sets, in the order given: each set in a line, each student in a line.
 
     `links` maps sets to the addresses of their reports; by default `<set>.html` beside the index.
     """
-    manual = manual or {}
-    overview, shares = [], {}
-    for name, results in sets.items():
-        columns = _columns(results)
-        rows = [_row(r, columns, manual, results, None) for r in results]
-        graded = [row for row in rows if row.score is not None]
-        _statistics(columns, graded)
-        found = _misconceptions(columns, graded)
-        measured = [c for c in columns if c.stats["mean"] is not None]
+    read = {name: _Set(results, manual) for name, results in sets.items()}
+    overview = []
+    for name, one in read.items():
+        found = _misconceptions(one)
+        measured = [c for c in one.columns if c.stats["mean"] is not None]
         overview.append(
             {
                 "name": name,
-                "title": next((title_of(r) for r in results if r.notebook), name),
+                "title": one.title or name,
                 "href": (links or {}).get(name, f"{quote(pages.clean(name), safe='')}.html"),
-                "counts": _counts(results),
-                "summary": _summary(graded),
+                "counts": _counts(one.results),
+                "summary": _summary(one.graded),
                 "hardest": min(measured, key=lambda c: c.stats["mean"], default=None),
                 "misconception": found[0] if found else None,
-                "events": sum(len(r.events) for r in results),
-                "unsafe": sum(r.sandbox == "none" and r.status == GRADED for r in results),
+                "events": sum(len(r.events) for r in one.results),
+                "unsafe": one.unsafe,
             }
         )
-        shares[name] = {row.result.student: row for row in rows}
-    students = sorted({student for by_student in shares.values() for student in by_student})
-    lines = []
-    for student in students:
-        cells = [shares[name].get(student) for name in sets]
-        known = [row for row in cells if row is not None and row.score is not None]
-        points = sum(row.known for row in known)
-        latest = [row for row in cells if row is not None][-2:]
-        stuck = len(latest) == 2 and all(row.share is None or row.share < NEEDS_A_WORD for row in latest)
-        lines.append(
-            {
-                "student": student,
-                "cells": cells,
-                "score": sum(row.score for row in known) if known else None,
-                "points": points,
-                "stuck": stuck,
-            }
-        )
-    strips = [(o["name"], [r.share for r in shares[o["name"]].values() if r.share is not None]) for o in overview]
+    by_student = {name: {row.result.student: row for row in one.rows} for name, one in read.items()}
+    students = [
+        _over_all(s, [rows.get(s) for rows in by_student.values()]) for s in sorted(set().union(*by_student.values()))
+    ]
+    strips = [(name, [row.share for row in one.rows if row.share is not None]) for name, one in read.items()]
     return _page(
         "course.html.j2",
         title=title,
         overview=overview,
-        students=lines,
-        stuck=[line for line in lines if line["stuck"]],
+        students=students,
+        stuck=[line for line in students if line["stuck"]],
         needs_a_word=NEEDS_A_WORD,
-        unsafe=sum(o["unsafe"] for o in overview),
-        plot=plots.score_strips(strips) if any(s for _, s in strips) else None,
+        unsafe=sum(one.unsafe for one in read.values()),
+        plot=plots.score_strips(strips) if any(shares for _, shares in strips) else None,
     )
+
+
+def _over_all(student: str, cells: list[_Row | None]) -> dict[str, Any]:
+    """A student's line in the index; stuck is who has little or nothing in the last two sets."""
+    there = [row for row in cells if row is not None]
+    known = [row for row in there if row.score is not None]
+    return {
+        "student": student,
+        "cells": cells,
+        "score": sum(row.earned for row in known) if known else None,
+        "points": sum(row.known for row in known),
+        "stuck": len(there) > 1 and all(row.share is None or row.struggles for row in there[-2:]),
+    }
 
 
 def write_all(
@@ -210,14 +222,13 @@ def write_all(
     *,
     old: Mapping[str, Mapping[str, Result | float | None]] | None = None,
     alike: Mapping[str, Sequence[Pair]] | None = None,
-    manual: Marks | None = None,
+    manual: ByHand | None = None,
     feedback: str | None = "../feedback",
 ) -> list[Path]:
     """Write `folder/<set>.html` for each set and `folder/index.html`.
 
-    `old` and `alike` map sets to what `render` takes.
-
-    Raises pages.UnsafeName for a set whose name cannot be a file's, and OSError.
+    `old` and `alike` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a file's,
+    and OSError.
     """
     folder = Path(folder)
     paths = []
@@ -230,7 +241,7 @@ def write_all(
             feedback=feedback,
             index="index.html",
         )
-        paths.append(pages.write_page(folder / f"{pages.safe_name(name, 'set’s name')}.html", page))
+        paths.append(pages.write_page(folder / f"{pages.checked_name(name, 'set’s name')}.html", page))
     paths.append(pages.write_page(folder / "index.html", render_course(sets, title, manual=manual)))
     return paths
 
@@ -251,19 +262,17 @@ def _columns(results: Sequence[Result]) -> list[_Column]:
 
 
 def _row(
-    result: Result, columns: Sequence[_Column], manual: Marks, results: Sequence[Result], feedback: str | None
+    result: Result, columns: Sequence[_Column], manual: ByHand, results: Sequence[Result], feedback: str | None
 ) -> _Row:
-    marks = manual.get((result.student, result.assignment))
     exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-    scores = [score_of(exercises[c.grade_id], marks) if c.grade_id in exercises else None for c in columns]
-    known = [e for e in exercises.values() if score_of(e, marks) is not None]
-    waiting = [e for e in exercises.values() if score_of(e, marks) is None and e.kind != "auto"]
+    marks = manual.get((result.student, result.assignment))
+    scores = {name: score_of(e, marks) for name, e in exercises.items()}
     return _Row(
         result=result,
-        scores=scores,
-        score=sum(score_of(e, marks) for e in known) if result.status == GRADED else None,
-        known=sum(e.points for e in known),
-        waiting=sum(e.points for e in waiting),
+        scores=[scores.get(c.grade_id) for c in columns],
+        earned=sum(score for score in scores.values() if score is not None),
+        known=sum(e.points for name, e in exercises.items() if scores[name] is not None),
+        waiting=sum(e.points for name, e in exercises.items() if scores[name] is None and e.kind != "auto"),
         flags=_flags(result, results),
         href=_href(result, feedback),
     )
@@ -274,8 +283,8 @@ def _href(result: Result, feedback: str | None) -> str | None:
     if feedback is None:
         return None
     try:
-        student, name = quote(pages.safe_name(result.student)), quote(pages.safe_name(result.assignment))
-    except pages.UnsafeName:
+        student, name = quote(pages.checked_name(result.student)), quote(pages.checked_name(result.assignment))
+    except pages.BadName:
         return None
     return f"{feedback}/{student}/{name}/{name}.html"
 
@@ -287,11 +296,8 @@ def _flags(result: Result, results: Sequence[Result]) -> list[tuple[str, str]]:
         owner = "another student's" if any(r.student == result.typed_id for r in results) else "nobody's in this class"
         flags.append(("other id", f"typed the id {result.typed_id!r:.80}, {owner}; graded with its numbers"))
     verdicts = Counter(c.verdict for e in result.exercises for c in e.checks)
-    flags += [
-        (word, f"{pages.amount(verdicts[word], 'check')} ended so")
-        for word in (TIMEOUT, CRASHED, OUT_OF_MEMORY)
-        if verdicts[word]
-    ]
+    bad = [verdict for verdict in (TIMEOUT, CRASHED, OUT_OF_MEMORY) if verdicts[verdict]]
+    flags += [(verdict, f"{pages.amount(verdicts[verdict], 'check')} ended so") for verdict in bad]
     if result.events:
         flags.append(("event", "; ".join(result.events)))
     replaced = sorted({name for e in result.exercises for name in e.follow_through})
@@ -312,7 +318,8 @@ def _counts(results: Sequence[Result]) -> dict[str, int]:
 
 def _summary(graded: Sequence[_Row]) -> dict[str, Any]:
     """Mean, median and spread of the scores; None where there is nothing to average."""
-    scores = [row.score for row in graded]
+    scores = [row.earned for row in graded]
+    times = [row.seconds for row in graded if row.seconds is not None]
     return {
         "n": len(scores),
         "mean": statistics.fmean(scores) if scores else None,
@@ -321,7 +328,7 @@ def _summary(graded: Sequence[_Row]) -> dict[str, Any]:
         "points": max((row.known for row in graded), default=0.0),
         "waiting": sum(1 for row in graded if row.waiting),
         "waiting_points": max((row.waiting for row in graded), default=0.0),
-        "seconds": statistics.median(t) if (t := [r.seconds for r in graded if r.seconds is not None]) else None,
+        "seconds": statistics.median(times) if times else None,
     }
 
 
@@ -329,9 +336,9 @@ def _statistics(columns: Sequence[_Column], graded: Sequence[_Row]) -> None:
     """Fill in each column: shares of the points, and how the exercise goes with the rest of the set."""
     for j, column in enumerate(columns):
         pairs = [
-            (row.scores[j] / column.points, row.score - row.scores[j])
+            (score / column.points, row.earned - score)
             for row in graded
-            if row.scores[j] is not None and column.points
+            if (score := row.scores[j]) is not None and column.points
         ]
         column.shares = [share for share, _ in pairs]
         n = len(pairs)
@@ -360,83 +367,80 @@ def discrimination(pairs: Sequence[tuple[float, float]]) -> float | None:
     return float(np.corrcoef(item, rest)[0, 1])
 
 
-def _exercises(row: _Row) -> dict[str, Exercise]:
-    return {e.grade_id: e for e in row.result.exercises}
+def _of_exercise(one: _Set, column: _Column) -> list[tuple[_Row, Exercise]]:
+    """The graded students whose results have this exercise, with what they have of it."""
+    return [(row, e) for row in one.graded for e in row.result.exercises if e.grade_id == column.grade_id]
 
 
-def _misconceptions(columns: Sequence[_Column], graded: Sequence[_Row]) -> list[dict[str, Any]]:
+def _misconceptions(one: _Set) -> list[dict[str, Any]]:
     """Each misconception that occurred, the most frequent first, with the students it was seen in."""
-    found: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in graded:
-        exercises = _exercises(row)
-        for column in columns:
-            for m in exercises[column.grade_id].misconceptions if column.grade_id in exercises else []:
-                entry = found.setdefault(
-                    (column.grade_id, m.name), {"column": column, "name": m.name, "says": m.says, "rows": []}
-                )
-                if row not in entry["rows"]:
-                    entry["rows"].append(row)
-    for entry in found.values():
-        entry["count"] = len(entry["rows"])
-        entry["share"] = entry["count"] / len(graded)
-    return sorted(found.values(), key=lambda e: (-e["count"], e["column"].number, e["name"]))
+    entries = []
+    for column in one.columns:
+        says: dict[str, str] = {}
+        seen_in: dict[str, list[_Row]] = {}
+        for row, exercise in _of_exercise(one, column):
+            for name in dict.fromkeys(m.name for m in exercise.misconceptions):
+                seen_in.setdefault(name, []).append(row)
+            says = {m.name: m.says for m in exercise.misconceptions} | says
+        for name, rows in seen_in.items():
+            shares = {"count": len(rows), "share": len(rows) / len(one.graded)}
+            entries.append({"column": column, "name": name, "says": says[name], "rows": rows} | shares)
+    return sorted(entries, key=lambda e: (-e["count"], e["column"].number, e["name"]))
 
 
-def _checks(columns: Sequence[_Column], graded: Sequence[_Row]) -> list[dict[str, Any]]:
+def _checks(one: _Set) -> list[dict[str, Any]]:
     """For each exercise its checks in order, with how often each verdict was given."""
     tables = []
-    for column in columns:
+    for column in one.columns:
         counts: dict[str, Counter[str]] = {}
-        for row in graded:
-            exercise = _exercises(row).get(column.grade_id)
-            for check in exercise.checks if exercise else []:
+        for _, exercise in _of_exercise(one, column):
+            for check in exercise.checks:
                 counts.setdefault(check.name, Counter())[check.verdict] += 1
-        lines = [
-            {"name": name, "counts": c, "total": c.total(), "passed": c[PASSED] / c.total()}
-            for name, c in counts.items()
-        ]
-        if lines:
-            total = sum((line["counts"] for line in lines), Counter())
-            tables.append({"column": column, "lines": lines, "total": total})
+        if counts:
+            lines = [
+                {"name": n, "counts": c, "total": c.total(), "passed": c[PASSED] / c.total()} for n, c in counts.items()
+            ]
+            tables.append({"column": column, "lines": lines, "total": sum(counts.values(), Counter[str]())})
     return tables
 
 
-def _regraded(
-    rows: Sequence[_Row], columns: Sequence[_Column], old: Mapping[str, Result | float | None], manual: Marks
-) -> dict[str, Any]:
+@dataclass
+class _Change:
+    """What a regrade changed for one student; `words` name the exercises."""
+
+    row: _Row
+    old: float | None
+    old_status: str
+    words: list[str]
+
+    @property
+    def difference(self) -> float | None:
+        return None if self.old is None or self.row.score is None else self.row.score - self.old
+
+
+def _regraded(one: _Set, old: Mapping[str, Result | float | None], manual: ByHand) -> dict[str, Any]:
     """Old and new scores of those whose score or status changed, and how many stayed as they were."""
-    changed, same = [], 0
-    for row in rows:
-        if row.result.student not in old:
-            continue
+    changed = []
+    again = [row for row in one.rows if row.result.student in old]
+    for row in again:
         before = old[row.result.student]
         words: list[str] = []
         if isinstance(before, Result):
-            earlier = _row(before, columns, manual, [], None)
+            earlier = _row(before, one.columns, manual, [], None)
             score, status = earlier.score, before.status
-            for column, was, now in zip(columns, earlier.scores, row.scores, strict=True):
+            for column, was, now in zip(one.columns, earlier.scores, row.scores, strict=True):
                 if row.score is not None and score is not None and _differ(was, now):
                     words.append(f"{column.short}: {pages.number(was)} → {pages.number(now)}")
         else:
             score, status = before, GRADED if before is not None else "no score"
-        if not _differ(score, row.score) and not words:
-            same += 1
-            continue
-        changed.append(
-            {
-                "row": row,
-                "old": score,
-                "old_status": status,
-                "difference": row.score - score if score is not None and row.score is not None else None,
-                "words": words,
-            }
-        )
-    changed.sort(key=lambda c: -abs(c["difference"]) if c["difference"] is not None else float("-inf"))
+        if _differ(score, row.score) or words:
+            changed.append(_Change(row, score, status, words))
+    changed.sort(key=lambda c: float("-inf") if c.difference is None else -abs(c.difference))
     return {
         "changed": changed,
-        "same": same,
-        "up": sum((c["difference"] or 0) > 0 for c in changed),
-        "down": sum((c["difference"] or 0) < 0 for c in changed),
+        "same": len(again) - len(changed),
+        "up": sum((c.difference or 0) > 0 for c in changed),
+        "down": sum((c.difference or 0) < 0 for c in changed),
     }
 
 
@@ -444,29 +448,28 @@ def _differ(a: float | None, b: float | None) -> bool:
     return (a is None) != (b is None) or (a is not None and b is not None and abs(a - b) > 1e-9)
 
 
-def _versions(results: Sequence[Result]) -> list[tuple[str, list[str]]]:
+def _versions(graded: Sequence[_Row]) -> list[tuple[str, list[str]]]:
     """Seed and versions the results were made with; more than one of a kind deserves a look."""
-    graded = [r for r in results if r.status == GRADED]
+    results = [row.result for row in graded]
     return [
-        ("set", sorted({r.assignment_version[:12] for r in graded if r.assignment_version})),
-        ("grader", sorted({r.grader_version for r in graded if r.grader_version})),
-        ("seed", sorted({str(r.seed) for r in graded})),
+        ("set", sorted({r.assignment_version[:12] for r in results if r.assignment_version})),
+        ("grader", sorted({r.grader_version for r in results if r.grader_version})),
+        ("seed", sorted({str(r.seed) for r in results})),
     ]
 
 
-def _plots(columns: Sequence[_Column], graded: Sequence[_Row], rows: Sequence[_Row]) -> dict[str, plots.Plot]:
+def _plots(one: _Set) -> dict[str, plots.Plot]:
     drawn = {}
-    if graded:
-        drawn["histogram"] = plots.histogram([r.score for r in graded], max(r.known for r in graded))
-    measured = [(j, c) for j, c in enumerate(columns) if c.points]
-    if graded and measured:
-        ordered = sorted(graded, key=lambda r: (r.score, r.result.student))
-        shares = np.array(
-            [[np.nan if r.scores[j] is None else r.scores[j] / c.points for r in ordered] for j, c in measured]
-        )
+    if one.graded:
+        drawn["histogram"] = plots.histogram([r.earned for r in one.graded], max(r.known for r in one.graded))
+    measured = [(j, c) for j, c in enumerate(one.columns) if c.points]
+    if one.graded and measured:
+        ordered = sorted(one.graded, key=lambda r: (r.earned, r.result.student))
+        scores = np.array([[r.scores[j] for r in ordered] for j, _ in measured], dtype=float)  # NaN for None
+        shares = scores / np.array([[c.points] for _, c in measured])
         labels = [f"{c.number} {c.short}" for _, c in measured]
         drawn["heatmap"] = plots.heatmap([r.result.student for r in ordered], labels, shares)
-    totals = [r.seconds for r in rows if r.seconds is not None]
+    totals = [r.seconds for r in one.rows if r.seconds is not None]
     if len(totals) > 1:
         drawn["run_times"] = plots.run_times(totals)
     return drawn
@@ -479,11 +482,5 @@ def _page(template: str, **values: Any) -> str:
     script = (Path(__file__).parent / "templates" / "sort.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     # The page's policy lets this one script run, whatever else might find its way into the page.
-    return pages.page(
-        template,
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        heat=plots.HEAT,
-        step=plots.heat_step,
-        **values,
-    )
+    values |= {"script": Markup(script), "script_hash": f"sha256-{digest}", "heat": plots.HEAT, "step": plots.heat_step}
+    return pages.page(template, **values)

@@ -26,6 +26,7 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder import files
+from autograder.errors import AutograderError
 
 REASON_CHARACTERS = 2_000
 """Longest reason, note or event that is shown in full."""
@@ -236,13 +237,8 @@ def _markdown_machine() -> tuple[mistune.Markdown, bleach.sanitizer.Cleaner]:
     # No script typesets the mathematics, so that it stays as it was typed.
     renderer.register("block_math", lambda r, text: f'<div class="math">$${escape(text)}$$</div>\n')
     renderer.register("inline_math", lambda r, text: f'<span class="math">${escape(text)}$</span>')
-    cleaner = bleach.sanitizer.Cleaner(
-        tags=_TAGS,
-        attributes=_allowed,
-        protocols={"http", "https", "mailto"},
-        strip=False,
-    )
-    return machine, cleaner
+    protocols = {"http", "https", "mailto"}
+    return machine, bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols=protocols, strip=False)
 
 
 @lru_cache(maxsize=256)
@@ -307,15 +303,8 @@ def environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         auto_reload=False,
     )
-    env.filters.update(
-        number=number,
-        amount=amount,
-        seconds=seconds,
-        prose=prose,
-        clean=clean,
-        listed=listed,
-        percent=percent,
-    )
+    filters = (number, amount, seconds, prose, clean, listed, percent)
+    env.filters.update({function.__name__: function for function in filters})
     return env
 
 
@@ -329,14 +318,14 @@ def page(template: str, **values: Any) -> str:
     return clean(environment().get_template(template).render(**values))
 
 
-class UnsafeName(ValueError):
+class BadName(AutograderError):
     """A name that must not become part of a path."""
 
 
-def safe_name(name: str, what: str = "name") -> str:
-    """`name` if it can be one component of a path; raises UnsafeName otherwise."""
+def checked_name(name: str, what: str = "name") -> str:
+    """`name` if it can be one component of a path; raises BadName otherwise."""
     if not files.is_safe_name(name):
-        raise UnsafeName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
+        raise BadName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
     return name
 
 

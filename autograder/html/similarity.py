@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from pygments.lexers.python import PythonLexer
 from pygments.token import Comment, Name, Number, String, Text
 
@@ -43,7 +44,8 @@ class Pair:
 
 def code_of(notebook: dict[str, Any]) -> str:
     """What the student wrote into code cells, answers before own cells; test cells and given ones are left out."""
-    answers, own = [], []
+    answers: list[str] = []
+    own: list[str] = []
     for cell in notebook["cells"]:
         meta = cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code" and not meta.get("locked") and not meta.get("grade"):
@@ -68,21 +70,35 @@ def runs(code: str) -> Iterator[str]:
 
 def near_identical(results: Sequence[Result], released: Iterable[str] = ()) -> list[Pair]:
     """Pairs of graded submissions that are nearly the same, the nearest first; `released` are texts all have."""
-    from sklearn.feature_extraction.text import CountVectorizer  # takes a second
-
-    graded = [r for r in results if r.status == GRADED and r.notebook is not None]
+    graded = [(r.student, code_of(r.notebook)) for r in results if r.status == GRADED and r.notebook is not None]
     given = {run for text in released for run in runs(text)}
-    words = [{run for run in runs(code_of(r.notebook)) if run not in given} for r in graded]
-    if sum(map(bool, words)) < 2:
+    written = [{run for run in runs(code) if run not in given} for _, code in graded]
+    if sum(map(bool, written)) < 2:
         return []
-    most = max(2, math.ceil(COMMON * len(graded)))
-    counts = CountVectorizer(analyzer=lambda own: own, binary=True, dtype=np.int32).fit_transform(words).tocsc()
-    telling = counts[:, np.asarray(counts.sum(axis=0)).ravel() <= most].tocsr()
-    sizes = np.asarray(telling.sum(axis=1)).ravel()
-    shared = (telling @ telling.T).tocoo()
+    shared, sizes = _shared(written, most=max(2, math.ceil(COMMON * len(graded))))
     pairs = []
-    for a, b, number in zip(shared.row, shared.col, shared.data, strict=True):
-        if a < b and number >= FEWEST_RUNS and number >= NEAR * min(sizes[a], sizes[b]):
-            share = float(number / min(sizes[a], sizes[b]))
-            pairs.append(Pair(graded[a].student, graded[b].student, share, int(number)))
+    for a, (one, _) in enumerate(graded):
+        least = np.minimum(sizes[a], sizes)
+        near = (shared[a] >= FEWEST_RUNS) & (shared[a] >= NEAR * least)
+        for b in a + 1 + np.flatnonzero(near[a + 1 :]):
+            pairs.append(Pair(one, graded[b][0], float(shared[a, b] / least[b]), int(shared[a, b])))
     return sorted(pairs, key=lambda p: (-p.share, -p.runs, p.one, p.other))[:MOST_PAIRS]
+
+
+def _shared(written: Sequence[set[str]], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """How many runs each two have in common (n, n), and how many each has (n); of runs that at most `most` wrote."""
+    numbers: dict[str, int] = {}
+    own = [np.array([numbers.setdefault(run, len(numbers)) for run in each], dtype=np.int64) for each in written]
+    writers = np.bincount(np.concatenate(own))
+    own = [runs_of[writers[runs_of] <= most] for runs_of in own]
+    writers[writers > most] = 0
+    sizes = np.array([len(runs_of) for runs_of in own])
+    # Who wrote each run, one run after the other: run `r` from `first[r]` on.
+    who = np.repeat(np.arange(len(own)), sizes)[np.argsort(np.concatenate(own), kind="stable")]
+    first = np.cumsum(writers) - writers
+    shared = np.zeros((len(own), len(own)), dtype=np.int64)
+    for student, runs_of in enumerate(own):
+        lengths = writers[runs_of]
+        shift = first[runs_of] - (np.cumsum(lengths) - lengths)
+        shared[student] = np.bincount(who[np.arange(lengths.sum()) + np.repeat(shift, lengths)], minlength=len(own))
+    return shared, sizes

@@ -29,11 +29,11 @@ MIB = 2**20
 JUNK = re.compile(r"(?i)\..*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")
 OTHER_ARCHIVES = re.compile(r"(?i).*\.(rar|7z|gz|tgz|tar|bz2|xz|zst)")
 LEFT_BEHIND = "left behind by a program"
-UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 
 
 @dataclass(frozen=True)
-class Limits:
+class ArchiveLimits:
     """How much one source may hold. `depth` counts archives inside each other, the source included."""
 
     file_bytes: int = 50 * MIB
@@ -78,7 +78,7 @@ class Budget:
     With `packed` None any ratio will do.
     """
 
-    def __init__(self, limits: Limits, most: int, packed: int | None, outer: Budget | None = None) -> None:
+    def __init__(self, limits: ArchiveLimits, most: int, packed: int | None, outer: Budget | None = None) -> None:
         self.limits, self.most, self.packed, self.outer, self.used = limits, most, packed, outer, 0
 
     def take(self, count: int) -> None:
@@ -103,8 +103,8 @@ class Budget:
 class Sources:
     """Opens sources; a context manager that keeps them open until all their files have been read."""
 
-    def __init__(self, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
+    def __init__(self, limits: ArchiveLimits | None = None) -> None:
+        self.limits = limits or ArchiveLimits()
         self._open = ExitStack()
         # The last archive inside an archive at each depth: its files are read one after another.
         self._last: dict[int, tuple[object, zipfile.ZipFile]] = {}
@@ -124,7 +124,7 @@ class Sources:
             yield from list(self._files(source))
         except TooMuch as error:
             yield Found(source.name, (), refused=str(error))
-        except UNREADABLE as error:
+        except DAMAGED as error:
             yield Found(source.name, (), refused=f"it cannot be read ({_said(error)})")
 
     def _files(self, source: Path) -> Iterator[Found]:
@@ -213,7 +213,7 @@ class Sources:
                     if error.budget:
                         raise
                     yield replace(found, refused=str(error))
-                except UNREADABLE as error:
+                except DAMAGED as error:
                     yield replace(found, refused=f"it is damaged ({_said(error)})")
                 else:
                     yield from self._whole(found, data, budget, depth)
@@ -251,7 +251,7 @@ class Sources:
                 raise  # it was an archive around this one that held too much
             inner.refund()
             yield replace(found, refused=str(error))
-        except UNREADABLE:
+        except DAMAGED:
             yield replace(found, note="it is no zip archive that can be read; it is kept as it is")
 
 

@@ -1,6 +1,6 @@
 """A student's attempts on disk: the newest in `submitted/<student>/<set>/`, all earlier ones in its `attempts/<n>/`.
 
-Grading looks one folder deep (`notebooks.find_notebook`), so that it never takes a notebook out of `attempts/<n>/`.
+Grading looks one folder deep (`finder.find_notebook`), so that it never takes a notebook out of `attempts/<n>/`.
 What has been collected is noted in `.collected.json`, so that collecting again changes nothing. A kill at any moment
 loses nothing: an attempt is first copied to its place below `attempts/`, and only then are the files above exchanged.
 """
@@ -13,7 +13,8 @@ import os
 import shutil
 import tempfile
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -85,56 +86,37 @@ class Shelf:
 
         `stamp` is the text for timestamp.txt, empty where nothing is known.
         """
-        known = [n for n in (self.newest, *self.earlier) if n and _same(n, attempt)]
+        known = next((n for n in (self.newest, *self.earlier) if n and _same(n, attempt)), None)
         if known:
-            self._learn(known[0], attempt, stamp)
-            return known[0], True
-        note = Note(
-            "",
-            attempt.digest,
-            attempt.canvas_file,
-            attempt.submitted.isoformat() if attempt.submitted else "",
-            attempt.late,
-            [found.label for found in attempt.files.values()],
-        )
-        if self.newest and not _newer(note, self.newest):
-            note.place = self._next()
-            if not self.dry:
-                with self._staged(attempt, stamp) as staged:
-                    self._shelve(staged, note.place)
-            self.earlier.append(note)
-            self._note()
-            return note, False
-        self._exchange(note, attempt, stamp)
-        return note, False
-
-    def _exchange(self, note: Note, attempt: Attempt, stamp: str) -> None:
+            self._learn(known, attempt, stamp)
+            return known, True
+        submitted = attempt.submitted.isoformat() if attempt.submitted else ""
+        labels = [found.label for found in attempt.files.values()]
+        note = Note("", attempt.digest, attempt.canvas_file, submitted, attempt.late, labels)
         if not self.dry:
             self.folder.mkdir(parents=True, exist_ok=True)
             for left in self.folder.glob(".part-*"):  # by a run that was interrupted
                 shutil.rmtree(left, ignore_errors=True)
-        with self._staged(attempt, stamp) as staged:
-            if self.newest:
-                self._shelve_newest(self.newest)
-            self.newest = note
-            if self.dry or staged is None:
-                return
-            self._note(under_way=True)
-            wanted = {path.relative_to(staged) for path in staged.rglob("*") if path.is_file()}
-            for path in list(_files(self.folder)):
-                if path.relative_to(self.folder) not in wanted:
-                    path.unlink()
-            (self.folder / TIMESTAMP).unlink(missing_ok=True)
-            for name in sorted(wanted):
-                target = self.folder / name
-                if target.is_dir() and not target.is_symlink():
-                    shutil.rmtree(target)  # only empty folders are left of the attempt before
-                target.parent.mkdir(exist_ok=True)
-                os.replace(staged / name, target)
-            for path in self.folder.iterdir():
-                if path.is_dir() and path.name != EARLIER and not path.name.startswith(".") and not any(path.iterdir()):
-                    path.rmdir()
+        with self._staged({name: found.read for name, found in attempt.files.items()}, stamp) as staged:
+            if self.newest and not _newer(note, self.newest):
+                self._shelve(staged, note)
+            else:
+                if self.newest:
+                    self._shelve_newest(self.newest)
+                self.newest = note
+                if staged:
+                    self._note(under_way=True)
+                    _exchange(self.folder, staged)
         self._note()
+        return note, False
+
+    def _shelve(self, staged: Path | None, note: Note) -> None:
+        """Make a staged attempt the last of the earlier ones."""
+        note.place = str(max((int(n.place) for n in self.earlier), default=0) + 1)
+        if staged:
+            (self.folder / EARLIER).mkdir(exist_ok=True)
+            os.rename(staged, self.folder / EARLIER / note.place)
+        self.earlier.append(note)
 
     def _shelve_newest(self, note: Note) -> None:
         for other in self.earlier:
@@ -142,11 +124,26 @@ class Shelf:
                 other.canvas_file = other.canvas_file or note.canvas_file
                 note.place = other.place
                 return  # it was copied by a run that was interrupted
-        note.place = self._next()
-        if not self.dry:
-            with self._copied() as copy:
-                self._shelve(copy, note.place)
-        self.earlier.append(note)
+        files = {str(path.relative_to(self.folder)): path.read_bytes for path in _files(self.folder)}
+        with self._staged(files, _text_of(self.folder / TIMESTAMP)) as copy:
+            self._shelve(copy, note)
+
+    @contextmanager
+    def _staged(self, files: Mapping[str, Callable[[], bytes]], stamp: str) -> Iterator[Path | None]:
+        """A hidden folder with all files of an attempt, written before anything else is touched; removed in the end."""
+        if self.dry:
+            yield None
+            return
+        path = Path(tempfile.mkdtemp(prefix=".part-", dir=self.folder))
+        try:
+            path.chmod(0o755)
+            for name, read in files.items():
+                write_atomically(path / name, read())
+            if stamp:
+                write_atomically(path / TIMESTAMP, stamp.encode())
+            yield path
+        finally:
+            shutil.rmtree(path, ignore_errors=True)
 
     def _learn(self, note: Note, attempt: Attempt, stamp: str) -> None:
         """The same attempt again may come with something new about it."""
@@ -157,28 +154,11 @@ class Shelf:
             note.submitted = attempt.submitted.isoformat()
         path = self.folder / (f"{EARLIER}/{note.place}" if note.place else "") / TIMESTAMP
         exact = bool(attempt.submitted or attempt.stamp)
-        there = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+        there = _text_of(path)
         if stamp and stamp != there and (exact or not there) and not self.dry:
             write_atomically(path, stamp.encode())
         if asdict(note) != before:
             self._note()
-
-    def _next(self) -> str:
-        return str(max((int(n.place) for n in self.earlier), default=0) + 1)
-
-    def _staged(self, attempt: Attempt, stamp: str) -> _Staging:
-        return _Staging(None if self.dry else self.folder, attempt.files, stamp)
-
-    def _copied(self) -> _Staging:
-        """The newest attempt as it lies there."""
-        stamp = self.folder / TIMESTAMP
-        text = stamp.read_text(encoding="utf-8", errors="replace") if stamp.is_file() else ""
-        return _Staging(self.folder, {str(p.relative_to(self.folder)): p for p in _files(self.folder)}, text)
-
-    def _shelve(self, staged: Path | None, place: str) -> None:
-        assert staged is not None
-        (self.folder / EARLIER).mkdir(exist_ok=True)
-        os.rename(staged, self.folder / EARLIER / place)
 
     def _note(self, under_way: bool = False) -> None:
         if self.dry:
@@ -188,32 +168,26 @@ class Shelf:
         write_atomically(self.folder / NOTES, text.encode("utf-8", "replace"))
 
 
-class _Staging:
-    """A hidden folder with all files of an attempt, written before anything else is touched; removed in the end."""
+def _exchange(folder: Path, staged: Path) -> None:
+    """Put the staged files in the place of the newest attempt's, which have been copied elsewhere."""
+    wanted = {path.relative_to(staged) for path in staged.rglob("*") if path.is_file()}
+    for path in list(_files(folder)):
+        if path.relative_to(folder) not in wanted:
+            path.unlink()
+    (folder / TIMESTAMP).unlink(missing_ok=True)
+    for name in sorted(wanted):
+        target = folder / name
+        if target.is_dir() and not target.is_symlink():
+            shutil.rmtree(target)  # only empty folders are left of the attempt before
+        target.parent.mkdir(exist_ok=True)
+        os.replace(staged / name, target)
+    for path in folder.iterdir():
+        if path.is_dir() and path.name != EARLIER and not path.name.startswith(".") and not any(path.iterdir()):
+            path.rmdir()
 
-    def __init__(self, folder: Path | None, files: dict[str, Found] | dict[str, Path], stamp: str) -> None:
-        self.folder, self.files, self.stamp = folder, files, stamp
-        self.path: Path | None = None
 
-    def __enter__(self) -> Path | None:
-        if self.folder is None:
-            return None
-        self.path = Path(tempfile.mkdtemp(prefix=".part-", dir=self.folder))
-        try:
-            self.path.chmod(0o755)
-            for name, found in self.files.items():
-                data = found.read() if isinstance(found, Found) else found.read_bytes()
-                write_atomically(self.path / name, data)
-            if self.stamp:
-                write_atomically(self.path / TIMESTAMP, self.stamp.encode())
-        except BaseException:
-            self.__exit__()
-            raise
-        return self.path
-
-    def __exit__(self, *_: object) -> None:
-        if self.path:
-            shutil.rmtree(self.path, ignore_errors=True)
+def _text_of(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _same(note: Note, attempt: Attempt) -> bool:
@@ -243,11 +217,5 @@ def _files(folder: Path) -> Iterator[Path]:
 
 
 def _digest_on_disk(folder: Path) -> str:
-    return _digest(
-        {
-            unicodedata.normalize("NFC", path.relative_to(folder).as_posix()): hashlib.sha256(
-                path.read_bytes()
-            ).hexdigest()
-            for path in _files(folder)
-        }
-    )
+    names = {unicodedata.normalize("NFC", path.relative_to(folder).as_posix()): path for path in _files(folder)}
+    return _digest({name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in names.items()})

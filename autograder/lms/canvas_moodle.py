@@ -48,11 +48,11 @@ class _Marks:
     """Looks up the cells to write: a mark that is final, or with `partial` the points so far."""
 
     def __init__(self, found: Sequence[Mark], partial: bool) -> None:
-        self.sets = list(dict.fromkeys(mark.set for mark in found))
+        self.sets = list(dict.fromkeys(mark.assignment for mark in found))
         self.people = list(dict.fromkeys(mark.student for mark in found))
         self.partial = partial
-        self._found = {(mark.student.id, mark.set): mark for mark in found}
-        self.most = {mark.set: mark.max_score for mark in found}
+        self._found = {(mark.student.id, mark.assignment): mark for mark in found}
+        self.most = {mark.assignment: mark.max_score for mark in found}
 
     def cell(self, student: str, name: str) -> float | None:
         mark = self._found.get((student, name))

@@ -1,15 +1,15 @@
 """`collect`: from what learning systems hand out to `submitted/<student>/<set>/`, with a report about every file.
 
-The steps: list the files of all sources (`archives`), find out whose they are (`owners`, `roster`), make attempts of
-them, put each attempt in its place (`attempts`). What cannot be matched or is refused never stops the rest.
+The steps: list the files of all sources (`archives`), find out whose they are (`filenames`, `roster`, `matching`), make
+attempts of them, put each attempt in its place (`attempts`). What cannot be matched or is refused never stops the rest.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -18,28 +18,20 @@ import dateutil.parser
 from dateutil.tz import gettz, tzlocal
 
 from autograder.course import Course, CourseError
+from autograder.errors import AutograderError
 from autograder.files import UNSAFE, write_atomically
 from autograder.gradebook.reader import class_list, due_date
 from autograder.gradebook.writer import note_students
-from autograder.lms.archives import UNREADABLE, Found, Limits, Sources, TooMuch
+from autograder.lms.archives import DAMAGED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import (
-    CANVAS,
-    MOODLE,
-    Owner,
-    holds_download,
-    lms_owner,
-    made_id,
-    plain_owners,
-    settled,
-    with_clean_name,
-)
+from autograder.lms.filenames import CANVAS, Owner, owners
+from autograder.lms.matching import Match, match
 from autograder.lms.roster import Person, Roster, folded, read_roster, usable_id
 from autograder.text import shown
 from autograder.timestamps import TIMESTAMP, stamp_of
 
-GRADED, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
+TO_GRADE, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
 IGNORED, UNMATCHED, REFUSED, FAILED = "ignored", "unmatched", "refused", "failed"
 BAD = (UNMATCHED, REFUSED, FAILED)
 LONGEST_NAME = 120
@@ -86,22 +78,20 @@ class Collected:
     @property
     def unusual(self) -> list[Row]:
         """The rows that a person should look at."""
-        return [row for row in self.rows if row.action in BAD or (row.why and row.action in (GRADED, KEPT))]
+        return [row for row in self.rows if row.action in BAD or (row.why and row.action in (TO_GRADE, KEPT))]
 
     def to_json(self) -> dict[str, Any]:
         report = str(self.report) if self.report else None
         return {"files": [asdict(row) for row in self.rows], "remarks": self.remarks, "report": report}
 
 
-_Item = tuple[Found, Owner, Row]
-
-
 @dataclass
-class _Mine:
-    """One student's files from one source."""
+class _Item:
+    """A student's file, what its name says, and its line in the report."""
 
-    source: int
-    files: list[_Item] = field(default_factory=list)
+    found: Found
+    owner: Owner
+    row: Row
 
 
 def collect(
@@ -110,7 +100,7 @@ def collect(
     name: str,
     roster_file: Path | None = None,
     dry_run: bool = False,
-    limits: Limits | None = None,
+    limits: ArchiveLimits | None = None,
 ) -> Collected:
     """Fill the submitted folders of the set `name`. Raises CourseError where nothing can be collected at all."""
     course.set_files(name)
@@ -149,20 +139,16 @@ class _Collection:
         self.due = due_date(course, name)
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
-        self.details: dict[str, dict[str, str]] = {}
         self.late: list[str] = []
 
-    def run(self, sources: Sequence[Path], limits: Limits | None) -> Collected:
-        groups: dict[str, list[_Mine]] = defaultdict(list)
+    def run(self, sources: Sequence[Path], limits: ArchiveLimits | None) -> Collected:
+        groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
         with Sources(limits) as opened:
             for number, source in enumerate(sources):
                 for student, item in self._matched(source, list(opened.files(source))):
-                    mine = groups[student]
-                    if not mine or mine[-1].source != number:
-                        mine.append(_Mine(number))
-                    mine[-1].files.append(item)
+                    groups[student][number].append(item)
             for student in sorted(groups):
-                self._put(student, groups[student])
+                self._put(student, list(groups[student].values()))
         self._say_late()
         if not self.dry:
             self._note_students(groups)
@@ -173,80 +159,44 @@ class _Collection:
 
     def _matched(self, source: Path, files: list[Found]) -> list[tuple[str, _Item]]:
         """The files of one source that are a student's, with the student; every file gets its row."""
-        rows = {id(f): Row(f.label) for f in files}
-        self.done.rows += rows.values()
         usable = []
         for found in files:
-            if found.ignored:
-                rows[id(found)].action, rows[id(found)].why = IGNORED, found.ignored
-            elif found.refused:
-                rows[id(found)].action, rows[id(found)].why = REFUSED, found.refused
+            action = IGNORED if found.ignored else REFUSED if found.refused else ""
+            row = Row(found.label, action=action, why=found.ignored or found.refused)
+            self.done.rows.append(row)
             if not found.ignored and found.parts and ".." not in found.parts:
-                usable.append(found)
-        owners = self._owners(source, usable)
-        called: dict[tuple[str, str], set[str]] = defaultdict(set)
-        for owner in owners:
-            if owner:
-                called[owner.system, owner.name].add(owner.user)
+                usable.append((found, row))
+        said = owners(source.name, [found for found, _ in usable], self.roster, self.name)
         matched = []
-        for found, owner in zip(usable, owners, strict=True):
-            row = rows[id(found)]
-            student, why = self._student(found, owner, called)
-            row.student = student
+        for (found, row), owner in zip(usable, said, strict=True):
+            whose = self._spelled(match(found, owner, self.roster))
+            row.student = whose.person.id if whose.person else ""
             if row.action == REFUSED:
                 continue
-            if not student:
-                row.action, row.why = UNMATCHED, why
-            elif owner and not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.sets - {self.name}:
+            if owner is None or whose.person is None:
+                row.action, row.why = UNMATCHED, whose.why
+            elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.sets - {self.name}:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
-            elif owner:
+            else:
                 row.why = "; ".join(text for text in (owner.remark, found.note) if text)
-                matched.append((student, (found, with_clean_name(owner, self.name), row)))
+                self.people[row.student] = whose.person
+                matched.append((row.student, _Item(found, owner, row)))
         return _one_participant_each(matched)
 
-    def _owners(self, source: Path, files: list[Found]) -> list[Owner | None]:
-        owners = [settled(lms_owner(found), self.roster) for found in files]
-        if any(owners):
-            return owners
-        return list(plain_owners(source.name, files, self.roster, self.name)) if files else []
-
-    def _student(self, found: Found, owner: Owner | None, called: dict[tuple[str, str], set[str]]) -> tuple[str, str]:
-        """The student's id, or why there is none."""
-        if owner is None:
-            return "", "it is not named as the other files of this download are"
-        if owner.doubt:
-            return "", owner.doubt
-        if not owner.system and holds_download(found):
-            return "", "it lies in a download of Canvas or Moodle in the source; name that archive as a source"
-        if owner.system == CANVAS:
-            person, why = self.roster.canvas(owner.name, owner.user)
-        elif owner.system == MOODLE:
-            person, why = self.roster.moodle(owner.name, owner.user)
-        else:
-            person, why = self.roster.plain(owner.name)
-        if person:
-            self.people[person.id] = person
-            return person.id, ""
-        if self.roster.complete or why:
-            return "", why or f"{shown(owner.name)!r} is not on the roster"
-        if owner.alone and ".ipynb" not in found.parts[-1].lower():
-            return "", "it is no notebook, and no student is called so"
-        student = made_id(owner)
-        if not student:
-            return "", f"no id can be made of {shown(owner.name)!r}"
-        if owner.system == MOODLE and owner.name != "Participant" and len(called[owner.system, owner.name]) > 1:
-            return "", f"several participants are called {shown(owner.name)!r}; name a roster with --roster"
+    def _spelled(self, whose: Match) -> Match:
+        """The match with an id that was made spelled as the student's folder is; nobody's where two differ in case."""
+        if not whose.person or not whose.made:
+            return whose
+        student = whose.person.id
         other = self.spelled.setdefault(folded(student), student)
         if other != student:
-            return "", f"{student!r} and {other!r} differ only in case; name a roster with --roster"
-        student = self.folders.get(folded(student), student)
-        self.details[student] = _details(owner)
-        return student, ""
+            return Match(why=f"{student!r} and {other!r} differ only in case; name a roster with --roster")
+        return replace(whose, person=replace(whose.person, id=self.folders.get(folded(student), student)))
 
     # --- attempts ----------------------------------------------------------------------------------------------------
 
-    def _put(self, student: str, mine: list[_Mine]) -> None:
-        """All of one student's attempts, oldest first, each in its place."""
+    def _put(self, student: str, mine: list[list[_Item]]) -> None:
+        """All of one student's attempts, oldest first, each in its place. `mine`: the files of each source."""
         folder = self.course.step_folder("submitted", student, self.name)
         placed: list[tuple[Attempt, list[Row], Note, bool]] = []
         try:
@@ -256,28 +206,27 @@ class _Collection:
                 attempts[-1][0].submitted = self._submitted(student)
             for attempt, rows in attempts:
                 placed.append((attempt, rows, *shelf.add(attempt, self._stamp(attempt))))
-        except (TooMuch, *UNREADABLE) as error:
+        except (AutograderError, *DAMAGED) as error:
             said = getattr(error, "strerror", None) or str(error)
-            for row in (row for part in mine for *_, row in part.files if not row.action):
+            for row in (item.row for part in mine for item in part if not item.row.action):
                 row.action, row.why = FAILED, f"it could not be put into {student}'s folder: {said}"
         for attempt, rows, note, was_there in placed:
             is_newest = note is shelf.newest
             for row in rows:
                 row.attempt = "newest" if is_newest else f"{EARLIER}/{note.place}"
-                row.action = UNCHANGED if was_there else GRADED if is_newest else KEPT
+                row.action = UNCHANGED if was_there else TO_GRADE if is_newest else KEPT
             if is_newest and attempt.late:
                 self.late.append(student)
             if is_newest and not any(".ipynb" in name.lower() for name in attempt.files):
                 self.done.remarks.append(f"{student}: there is no notebook in the newest attempt")
 
-    def _attempts(self, mine: list[_Mine]) -> Iterator[tuple[Attempt, list[Row]]]:
+    def _attempts(self, mine: list[list[_Item]]) -> Iterator[tuple[Attempt, list[Row]]]:
         """A student's attempts with their rows, oldest first as far as the names tell."""
         for part in mine:
-            for batch in _batches(part.files):
-                attempt, rows = Attempt(), []
-                wrapped = _wrapped([owner.inside for _, owner, _ in batch])
-                for found, owner, row in batch:
-                    rows.append(row)
+            for batch in _batches(part):
+                attempt, rows = Attempt(), [item.row for item in batch]
+                wrapped = _wrapped([item.owner.inside for item in batch])
+                for found, owner in ((item.found, item.owner) for item in batch):
                     name = _path(owner.inside[wrapped:], attempt.files)
                     if name.casefold() == TIMESTAMP and not owner.system and not any(found.archives):
                         # nbgrader's own, from an instructor's folder; a student may claim any time
@@ -294,11 +243,11 @@ class _Collection:
 
     def _submitted(self, student: str) -> datetime | None:
         """When the roster says that the student's newest work came; a time without a zone is the course's."""
-        text = self.people[student].submitted if student in self.people else ""
+        text = self.people[student].submitted
         if not text or text == "-":
             return None
         try:
-            moment = dateutil.parser.parse(text)
+            moment: datetime = dateutil.parser.parse(text)
         except (ValueError, OverflowError, TypeError, ArithmeticError):
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
             if remark not in self.done.remarks:
@@ -330,18 +279,14 @@ class _Collection:
             )
         self.done.remarks.append(f"{who} by Canvas's mark, which does not tell how late; {what} ({listed})")
 
-    def _note_students(self, groups: dict[str, list[_Mine]]) -> None:
+    def _note_students(self, groups: Iterable[str]) -> None:
         """Names and addresses go where nbgrader keeps them, so that formgrader and exports show them."""
-        people = self.roster.people if self.roster.complete else [p for i, p in self.people.items() if i in groups]
-        noted = {s: d for s, d in self.details.items() if s in groups}
+        people = self.roster.people if self.roster.complete else [self.people[student] for student in groups]
+        noted: dict[str, dict[str, str]] = {}
         for person in people:
             first, last = person.first_and_last()
-            noted[person.id] = {
-                "first_name": first,
-                "last_name": last,
-                "email": person.email,
-                "lms_user_id": person.canvas,
-            }
+            details = {"first_name": first, "last_name": last, "email": person.email, "lms_user_id": person.canvas}
+            noted[person.id] = details
         if noted:
             note_students(self.course, noted)
 
@@ -349,24 +294,14 @@ class _Collection:
 def _one_participant_each(matched: list[tuple[str, _Item]]) -> list[tuple[str, _Item]]:
     """What is left when no two participants of a learning system are taken for one student of the class."""
     numbers: dict[str, set[str]] = defaultdict(set)
-    for student, (_, owner, _) in matched:
-        if owner.system:
-            numbers[student].add(owner.user)
-    for student, (_, _, row) in matched:
+    for student, item in matched:
+        if item.owner.system:
+            numbers[student].add(item.owner.user)
+    for student, item in matched:
         if len(numbers[student]) > 1:
-            row.student, row.action = "", UNMATCHED
-            row.why = f"two participants ({', '.join(sorted(numbers[student]))}) may both be {student}"
+            item.row.student, item.row.action = "", UNMATCHED
+            item.row.why = f"two participants ({', '.join(sorted(numbers[student]))}) may both be {student}"
     return [(student, item) for student, item in matched if len(numbers[student]) < 2]
-
-
-def _details(owner: Owner) -> dict[str, str]:
-    """What a download tells about a student whom no roster knows."""
-    if owner.system == CANVAS and owner.name != "anon":
-        return {"lms_user_id": owner.user}
-    if owner.system == MOODLE and owner.name != "Participant":
-        first, last = Person("", owner.name).first_and_last()
-        return {"first_name": first, "last_name": last}
-    return {}
 
 
 def _batches(files: list[_Item]) -> list[list[_Item]]:
@@ -375,23 +310,21 @@ def _batches(files: list[_Item]) -> list[list[_Item]]:
     From a learning system all that it hands out for a student, except that of files with the same name the ones with
     lower numbers are earlier attempts. From folders, what lies in one folder or archive, or a lone file.
     """
-    if files[0][1].system:
+    if files[0].owner.system:
         layers: list[list[_Item]] = []
         times: Counter[tuple[str, ...]] = Counter()
-        for item in sorted(files, key=lambda i: -i[1].file):
-            name = item[1].inside
-            if item[1].system != CANVAS or any(item[0].archives):
-                layer = 0
-            else:
+        for item in sorted(files, key=lambda i: -i.owner.file):
+            name, layer = item.owner.inside, 0
+            if item.owner.system == CANVAS and not any(item.found.archives):
                 layer, times[name] = times[name], times[name] + 1
             layers += [[] for _ in range(layer + 1 - len(layers))]
             layers[layer].append(item)
         return layers[::-1]
     groups: dict[str, list[_Item]] = defaultdict(list)
     for item in files:
-        groups[item[1].group].append(item)
-    ordered = sorted(groups.values(), key=lambda g: (g[0][1].order, max(item[0].modified for item in g)))
-    work = [g for g in ordered if not g[0][1].alone or ".ipynb" in g[0][1].inside[0].lower()]
+        groups[item.owner.group].append(item)
+    ordered = sorted(groups.values(), key=lambda g: (g[0].owner.order, max(item.found.modified for item in g)))
+    work = [g for g in ordered if not g[0].owner.alone or ".ipynb" in g[0].owner.inside[0].lower()]
     beside = [item for g in ordered if g not in work for item in g]
     return [*work[:-1], (work[-1] if work else []) + beside]
 

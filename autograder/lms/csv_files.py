@@ -81,10 +81,13 @@ def guarded(cell: Cell) -> str:
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
     """The table as CSV with commas, every cell guarded."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerows([guarded(cell) for cell in row] for row in (header, *rows))
-    return out.getvalue()
+    lines = []
+    for row in (header, *rows):
+        out = io.StringIO()
+        # With this end of line a carriage return in a cell is quoted; it would begin a new row, so a formula, else.
+        csv.writer(out, lineterminator="\r\n").writerow([guarded(cell) for cell in row])
+        lines.append(out.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def listed_columns(table: Table) -> str:

@@ -34,7 +34,7 @@ class Mark:
     """
 
     student: Person
-    set: str
+    assignment: str
     score: float | None
     max_score: float | None
     late_penalty: float = 0.0
@@ -49,7 +49,7 @@ class Mark:
             self.student.id,
             f"{first} {last}".strip(),
             self.student.email,
-            self.set,
+            self.assignment,
             self.score,
             self.max_score,
             self.late_penalty,
@@ -121,11 +121,15 @@ def as_json(found: Sequence[Mark]) -> str:
 def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     """A line for each set with answers that nobody has marked; `left_out`: such scores are not in the export."""
     lines = []
-    for name in dict.fromkeys(mark.set for mark in found):
+    for name in dict.fromkeys(mark.assignment for mark in found):
         waiting = [
-            mark.student.id for mark in found if mark.set == name and mark.needs_manual and mark.score is not None
+            mark.student.id
+            for mark in found
+            if mark.assignment == name and mark.needs_manual and mark.score is not None
         ]
-        without = [f"{mark.student.id} ({mark.status})" for mark in found if mark.set == name and _unreadable(mark)]
+        without = [
+            f"{mark.student.id} ({mark.status})" for mark in found if mark.assignment == name and _unreadable(mark)
+        ]
         if waiting:
             several = f"{len(waiting)} submissions have" if len(waiting) > 1 else "1 submission has"
             what = "their scores were left out (--partial takes them)" if left_out else "their scores are points so far"

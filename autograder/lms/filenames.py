@@ -22,6 +22,8 @@ from autograder.lms.archives import Found
 from autograder.lms.roster import Roster, squashed
 
 CANVAS, MOODLE, PLAIN = "Canvas", "Moodle", ""
+ANONYMOUS, BLIND = "anon", "Participant"
+"""What Canvas and Moodle call those who are marked without their names."""
 NOTEBOOK = re.compile(r"(?i)(\.(ipynb|json|txt))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
@@ -40,7 +42,8 @@ class Owner:
 
     `file` is Canvas's number of the file, which grows with time. In plain folders the files of one `group` were handed
     in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is a single file.
-    `rivals` are other readings of the same name, `doubt` says why none can be trusted.
+    `rivals` are other readings of the same name, `doubt` says why none can be trusted, `namesakes` that another
+    participant of the download has the same name.
     """
 
     system: str
@@ -55,6 +58,28 @@ class Owner:
     alone: bool = False
     rivals: tuple[Owner, ...] = ()
     doubt: str = ""
+    namesakes: bool = False
+
+
+def owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> list[Owner | None]:
+    """What the files' names say, for the set `name`: as a learning system names them, else as plain folders.
+
+    None: the file is not named as the other files of this download are.
+    """
+    if not files:
+        return []
+    by_system = [settled(lms_owner(found), roster) for found in files]
+    if not any(by_system):
+        return [*plain_owners(source, files, roster, name)]
+    called: dict[str, set[str]] = {}
+    for owner in by_system:
+        if owner and owner.system == MOODLE and owner.name != BLIND:
+            called.setdefault(owner.name, set()).add(owner.user)
+    several = {participant for participant, users in called.items() if len(users) > 1}
+    return [
+        owner and replace(_with_clean_name(owner, name), namesakes=owner.system == MOODLE and owner.name in several)
+        for owner in by_system
+    ]
 
 
 def lms_owner(found: Found) -> Owner | None:
@@ -213,7 +238,7 @@ def made_id(owner: Owner) -> str:
     """An id for a student that is the same in every download, safe as a folder's name; empty where there is none."""
     if owner.system == CANVAS:
         text = f"{owner.name}-{owner.user}"
-    elif owner.system == MOODLE and owner.name == "Participant":  # blind marking
+    elif owner.system == MOODLE and owner.name == BLIND:
         text = f"{owner.name} {owner.user}"
     else:
         text = owner.name
@@ -224,7 +249,7 @@ def made_id(owner: Owner) -> str:
     return text if squashed(text) else ""
 
 
-def with_clean_name(owner: Owner, name: str) -> Owner:
+def _with_clean_name(owner: Owner, name: str) -> Owner:
     """Canvas calls a second upload ps2-1.ipynb; that is not the student's doing and is undone."""
     if owner.system != CANVAS or len(owner.inside) != 1:
         return owner

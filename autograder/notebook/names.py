@@ -77,7 +77,8 @@ def _bound_by(statement: ast.stmt, imports: bool) -> list[str]:
     if not isinstance(statement, _BLOCKS):
         return []
     # A block may be nested as deep as the parser allows: go on with a list, not by recursion.
-    names, waiting = [], [statement]
+    names: list[str] = []
+    waiting: list[ast.AST] = [statement]
     while waiting:
         block = waiting.pop()
         if isinstance(block, (ast.For, ast.AsyncFor)):
