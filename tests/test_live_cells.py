@@ -16,18 +16,18 @@ from pathlib import Path
 
 import pytest
 from axe import violations
-from book_build import BOOK, HTML, built, chapter, chapters, pages
+from book_build import BOOK, HTML, ROOT, built, chapter, chapters, pages
 from live_pages import LivePageCell, live_cells
 from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, served
 from pyodide_core import pyodide_core
 
 EXTENSIONS = BOOK / "_ext"
-SITE = EXTENSIONS / "live_cells_assets" / "site"
+SITE = EXTENSIONS / "live_cells" / "site"
 TESTS = Path(__file__).parent
-sys.path.insert(0, str(EXTENSIONS))
+sys.path[:0] = [str(EXTENSIONS), str(ROOT / "tools")]
 
-import cell_needs  # noqa: E402
 import self_host_pyodide  # noqa: E402
+from live_cells import needs as cell_needs  # noqa: E402
 
 # --- which cells are live, found without a browser ------------------------------------------------------
 

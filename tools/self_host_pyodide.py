@@ -1,6 +1,6 @@
 """Copy what the live cells need from a full Pyodide distribution into book/pyodide/, for a site of one's own.
 
-    python book/_ext/self_host_pyodide.py pyodide-0.27.7.tar.bz2
+    python tools/self_host_pyodide.py pyodide-0.27.7.tar.bz2
 
 The distribution is Pyodide's release file or a folder with its contents. Taken are the core and the packages
 named in --packages with all they depend on, each compared with its checksum; the lock file is cut down to
@@ -96,7 +96,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("distribution", type=Path, help=f"pyodide-{VERSION}.tar.bz2 or a folder with its contents")
     parser.add_argument(
-        "--target", type=Path, default=Path(__file__).parents[1] / "pyodide", help="default: book/pyodide"
+        "--target", type=Path, default=Path(__file__).parents[1] / "book" / "pyodide", help="default: book/pyodide"
     )
     parser.add_argument("--packages", nargs="+", default=["numpy", "matplotlib"])
     asked = parser.parse_args()
