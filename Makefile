@@ -38,6 +38,11 @@ editor:
 	cp tools/live_editor/* "$$work"; cd "$$work"; \
 	npm ci --no-audit --no-fund --ignore-scripts; node build.mjs "$(CURDIR)/book/_ext/live_cells/site"
 
+# The README's pictures, taken from the built course (needs chromium).
+.PHONY: pictures
+pictures: course
+	$(BIN)/python tools/pictures.py
+
 release: $(STAMP)
 	$(AUTOGRADER) release
 
