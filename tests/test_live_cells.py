@@ -99,7 +99,7 @@ def test_the_page_script_is_small():
 
 
 def test_the_vendored_editor_brings_its_licences():
-    locked = json.loads((EXTENSIONS / "live_cells_assets" / "editor" / "package-lock.json").read_text(encoding="utf-8"))
+    locked = json.loads((ROOT / "tools" / "live_editor" / "package-lock.json").read_text(encoding="utf-8"))
     notices = (SITE / "live-editor.licences.txt").read_text(encoding="utf-8")
     bundled = (SITE / "live-editor.js").read_text(encoding="utf-8")
     for path, package in locked["packages"].items():
