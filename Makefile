@@ -30,13 +30,18 @@ book: $(STAMP)
 # Python for the live cells on a site of one's own: DIST is Pyodide's full distribution, an archive or a folder.
 pyodide: $(STAMP)
 	@test -n "$(DIST)" || { echo "Say where Pyodide is: make pyodide DIST=pyodide-0.27.7.tar.bz2"; exit 1; }
-	@$(BIN)/python book/_ext/self_host_pyodide.py "$(DIST)"
+	@$(BIN)/python tools/self_host_pyodide.py "$(DIST)"
 
 # The live cells' editor, bundled anew from npm with the versions of its package-lock.json (needs node).
 editor:
 	set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; \
-	cp book/_ext/live_cells_assets/editor/* "$$work"; cd "$$work"; \
-	npm ci --no-audit --no-fund --ignore-scripts; node build.mjs "$(CURDIR)/book/_ext/live_cells_assets/site"
+	cp tools/live_editor/* "$$work"; cd "$$work"; \
+	npm ci --no-audit --no-fund --ignore-scripts; node build.mjs "$(CURDIR)/book/_ext/live_cells/site"
+
+# The README's pictures, taken from the built course (needs chromium).
+.PHONY: pictures
+pictures: course
+	$(BIN)/python tools/pictures.py
 
 release: $(STAMP)
 	$(AUTOGRADER) release

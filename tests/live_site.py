@@ -91,10 +91,9 @@ execute:
   timeout: 300
 sphinx:
   local_extensions:
-    accessible_markup: {extensions}
     clean_downloads: {extensions}
     live_cells: {extensions}
-    without_thebe: {extensions}
+    theme_fixes: {extensions}
   config:
     language: en
     pyodide_url: {pyodide}

@@ -333,5 +333,5 @@ def test_clean_downloads_refuses_an_unknown_number():
 def test_a_line_that_a_kernel_sends_in_pieces_stays_whole():
     pieces = [("stdout", "seen:"), ("stdout", " [1, 0]\n"), ("stderr", "oh\n"), ("stdout", "pairs: 2\n")]
     outputs = [nbformat.v4.new_output("stream", name=name, text=text) for name, text in pieces]
-    whole = extension("whole_lines").merged_whole(outputs)
+    whole = extension("theme_fixes").merged_whole(outputs)
     assert [output.text for output in whole] == ["seen: [1, 0]\npairs: 2\n", "oh\n"]

@@ -16,18 +16,18 @@ from pathlib import Path
 
 import pytest
 from axe import violations
-from book_build import BOOK, HTML, built, chapter, chapters, pages
+from book_build import BOOK, HTML, ROOT, built, chapter, chapters, pages
 from live_pages import LivePageCell, live_cells
 from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, served
 from pyodide_core import pyodide_core
 
 EXTENSIONS = BOOK / "_ext"
-SITE = EXTENSIONS / "live_cells_assets" / "site"
+SITE = EXTENSIONS / "live_cells" / "site"
 TESTS = Path(__file__).parent
-sys.path.insert(0, str(EXTENSIONS))
+sys.path[:0] = [str(EXTENSIONS), str(ROOT / "tools")]
 
-import cell_needs  # noqa: E402
 import self_host_pyodide  # noqa: E402
+from live_cells import needs as cell_needs  # noqa: E402
 
 # --- which cells are live, found without a browser ------------------------------------------------------
 
@@ -99,7 +99,7 @@ def test_the_page_script_is_small():
 
 
 def test_the_vendored_editor_brings_its_licences():
-    locked = json.loads((EXTENSIONS / "live_cells_assets" / "editor" / "package-lock.json").read_text(encoding="utf-8"))
+    locked = json.loads((ROOT / "tools" / "live_editor" / "package-lock.json").read_text(encoding="utf-8"))
     notices = (SITE / "live-editor.licences.txt").read_text(encoding="utf-8")
     bundled = (SITE / "live-editor.js").read_text(encoding="utf-8")
     for path, package in locked["packages"].items():

@@ -144,14 +144,14 @@ def test_every_page_has_its_own_description():
 def test_every_icon_in_use_is_in_the_font():
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location("small_icons", BOOK / "_ext" / "small_icons.py")
+    spec = spec_from_file_location("theme_fixes", BOOK / "_ext" / "theme_fixes.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
     styles = {"solid", "lg", "sm", "fw", "xs"}
     for path in HTML.rglob("*.html"):
         for tag in BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser").select('[class*="fa-"]'):
             names = {word[3:] for word in tag["class"] if word.startswith("fa-")} - styles
-            assert names <= set(module.ICONS), f"{path.name}: add {names} to ICONS in book/_ext/small_icons.py"
+            assert names <= set(module.ICONS), f"{path.name}: add {names} to ICONS in book/_ext/theme_fixes.py"
             assert "fab" not in tag["class"] and "fa-brands" not in tag["class"], "the small font has no brands"
 
 

@@ -55,7 +55,7 @@ def cited_works(bibliography: Path) -> dict[str, str]:
 
 
 def _cited(kind: str, keys: list[str], works: dict[str, str]) -> str:
-    # local_references.py has put the page's name in front of each key
+    # theme_fixes.py has put the page's name in front of each key
     found = [works[key.strip().split("--")[-1]] for key in keys]
     if kind == "p":
         return f"({'; '.join(found)})"

@@ -16,20 +16,22 @@ Settings, under ``sphinx: config:`` in _config.yml:
 
 from __future__ import annotations
 
-import json
 import shutil
-from html import escape
 from pathlib import Path
+from typing import Any
 from zlib import crc32
 
 import nbformat
-from cell_needs import lacking, only_for_the_book, packages
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.errors import ConfigError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
-SITE = Path(__file__).parent / "live_cells_assets" / "site"
+from .markup import add_nodes, live_bar, live_data, live_hint, live_need
+from .needs import lacking, only_for_the_book, packages
+
+SITE = Path(__file__).parent / "site"
 STYLE, SCRIPT = "live-cells.css", "live-cells.js"
 # what the script loads later, and the name under which it asks for it
 LOADED_LATER = {
@@ -41,67 +43,9 @@ LOADED_LATER = {
 CALLED = {"torch": "PyTorch", "sklearn": "scikit-learn"}  # how people call what is imported under another name
 
 
-class live_bar(nodes.General, nodes.Element):
-    """The buttons of a live cell. No text nodes: the words on buttons are not for the search index."""
-
-
-class live_need(nodes.General, nodes.Element):
-    """One line under a cell that cannot run in the browser."""
-
-
-class live_hint(nodes.General, nodes.Element):
-    """What the buttons are for, once on a page."""
-
-
-class live_data(nodes.General, nodes.Element):
-    """What the script has to know about the page's cells."""
-
-
 def version(file: str) -> str:
     """Changes with the file, so that no browser goes on with an old one."""
     return f"{crc32((SITE / file).read_bytes()):08x}"
-
-
-def visit_bar(self, node: live_bar) -> None:
-    cell = f"<span class='visually-hidden'> cell {node['number']}</span>"
-    buttons = "".join(
-        f"<button type='button' data-do='{what}'{' hidden' if what in ('reset', 'stop') else ''}>"
-        f"{what.capitalize()}{cell}</button>"
-        for what in ("run", "edit", "reset", "stop")
-    )
-    self.body.append(
-        f"<div class='live-bar' role='group' aria-label='Cell {node['number']}' data-cell='{node['position']}'>"
-        f"<span class='live-number' aria-hidden='true'>Cell {node['number']}</span>{buttons}"
-        "<span class='live-state'></span></div>\n"
-    )
-
-
-def visit_need(self, node: live_need) -> None:
-    self.body.append(
-        f"<p class='live-need'>Does not run in the browser, because it needs {escape(node['needs'])}: "
-        f"<a href='{escape(node['notebook'])}' download>download this page’s notebook</a>.</p>\n"
-    )
-
-
-def visit_hint(self, node: live_hint) -> None:
-    self.body.append(
-        "<p class='live-hint'>The cells of this page run here, in your browser: press Run, or Edit first. "
-        "The first Run loads Python (some 20 MB), which takes a little while; you can read on meanwhile.</p>\n"
-        "<noscript><style>.live-bar, .live-hint { display: none }</style></noscript>\n"
-    )
-
-
-def visit_data(self, node: live_data) -> None:
-    text = json.dumps(node["page"], ensure_ascii=False).replace("<", "\\u003c")
-    self.body.append(f"<script type='application/json' id='live-cells-data'>{text}</script>\n")
-
-
-def leave(self, node: nodes.Element) -> None:
-    """All of it was written on entering."""
-
-
-def skip(self, node: nodes.Element) -> None:
-    raise nodes.SkipNode
 
 
 class MakeLive(SphinxPostTransform):
@@ -110,7 +54,7 @@ class MakeLive(SphinxPostTransform):
     default_priority = 250
     formats = ("html",)
 
-    def run(self, **kwargs) -> None:
+    def run(self, **kwargs: Any) -> None:
         executed = Path(self.app.outdir).parent / "jupyter_execute" / f"{self.env.docname}.ipynb"
         if not executed.is_file():
             return
@@ -126,7 +70,7 @@ class MakeLive(SphinxPostTransform):
             for source in container.findall(nodes.container)
             if source.get("nb_element") == "cell_code_source"
         }
-        cells: list[dict] = []
+        cells: list[dict[str, Any]] = []
         number = 0
         for index, cell in code.items():
             below = shown.get(index)
@@ -148,7 +92,7 @@ class MakeLive(SphinxPostTransform):
         if number:
             self.document.append(live_data(page=self._page(cells)))
 
-    def _page(self, cells: list[dict]) -> dict:
+    def _page(self, cells: list[dict[str, Any]]) -> dict[str, Any]:
         return {
             "pyodide": self.config.pyodide_url,
             "notebook": self._notebook(),
@@ -185,7 +129,7 @@ def offer_files(app: Sphinx) -> None:
     app.config.html_static_path.append(str(SITE))
 
 
-def load_script(app: Sphinx, pagename: str, templatename: str, context: dict, doctree) -> None:
+def load_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:
     """Let the pages that have live cells load the style and the script, and no other page."""
     if doctree is not None and next(doctree.findall(live_data), None) is not None:
         app.add_css_file(STYLE)
@@ -207,7 +151,7 @@ def own_pyodide(app: Sphinx) -> Path | None:
     return folder
 
 
-def check_settings(app: Sphinx, config) -> None:
+def check_settings(app: Sphinx, config: Config) -> None:
     if not config.pyodide_url.endswith("/"):
         config.pyodide_url += "/"
     own_pyodide(app)
@@ -226,19 +170,13 @@ def copy_pyodide(app: Sphinx, exception: Exception | None) -> None:
             shutil.copy2(file, copy)
 
 
-def setup(app: Sphinx) -> dict:
+def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("pyodide_url", "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/", "html", (str,))
     # not to be set by hand: Sphinx writes the pages anew, and copies the files again, when one of them has changed
     versions = [version(file) for file in (STYLE, SCRIPT, *LOADED_LATER.values())]
     app.add_config_value("live_cells_versions", versions, "html", (list,))
     app.add_config_value("live_cells_packages", ["numpy", "matplotlib"], "html", (list,))
-    for node, visit in (
-        (live_bar, visit_bar),
-        (live_need, visit_need),
-        (live_hint, visit_hint),
-        (live_data, visit_data),
-    ):
-        app.add_node(node, html=(visit, leave), latex=(skip, None), text=(skip, None), man=(skip, None))
+    add_nodes(app)
     app.add_post_transform(MakeLive)
     app.connect("config-inited", check_settings)
     app.connect("builder-inited", offer_files)

@@ -1,6 +1,6 @@
 """Copy what the live cells need from a full Pyodide distribution into book/pyodide/, for a site of one's own.
 
-    python book/_ext/self_host_pyodide.py pyodide-0.27.7.tar.bz2
+    python tools/self_host_pyodide.py pyodide-0.27.7.tar.bz2
 
 The distribution is Pyodide's release file or a folder with its contents. Taken are the core and the packages
 named in --packages with all they depend on, each compared with its checksum; the lock file is cut down to
@@ -15,7 +15,9 @@ import json
 import sys
 import tarfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 VERSION = "0.27.7"
 LOCK = "pyodide-lock.json"
@@ -38,25 +40,29 @@ def reader(distribution: Path) -> Callable[[str], bytes]:
         raise CannotCopy(f"{distribution} is not there: give the full distribution of Pyodide {VERSION}")
     if not distribution.is_dir() and not tarfile.is_tarfile(distribution):
         raise CannotCopy(f"{distribution} is neither a folder nor a tar archive")
+    contents: dict[str, Callable[[], bytes]]
     if distribution.is_dir():
-        members = {path.name: path for path in distribution.iterdir()}
-        content = Path.read_bytes
+        contents = {path.name: path.read_bytes for path in distribution.iterdir()}
     else:
         archive = tarfile.open(distribution)  # noqa: SIM115 - stays open for the life of this short program
-        members = {PurePosixPath(member.name).name: member for member in archive if member.isfile()}
-
-        def content(member: tarfile.TarInfo) -> bytes:
-            return archive.extractfile(member).read()
+        files = [member for member in archive if member.isfile()]
+        contents = {PurePosixPath(member.name).name: partial(_content, archive, member) for member in files}
 
     def read(name: str) -> bytes:
-        if name not in members:
+        if name not in contents:
             raise CannotCopy(f"{distribution} holds no {name}: take the full distribution of Pyodide, not its core")
-        return content(members[name])
+        return contents[name]()
 
     return read
 
 
-def with_dependencies(wanted: list[str], packages: dict) -> list[str]:
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    opened = archive.extractfile(member)
+    assert opened is not None, "only regular files are asked for"
+    return opened.read()
+
+
+def with_dependencies(wanted: list[str], packages: dict[str, Any]) -> list[str]:
     """The wanted packages and all they depend on, sorted. Raises CannotCopy for a package Pyodide has not."""
     found: set[str] = set()
     waiting = list(wanted)
@@ -96,7 +102,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("distribution", type=Path, help=f"pyodide-{VERSION}.tar.bz2 or a folder with its contents")
     parser.add_argument(
-        "--target", type=Path, default=Path(__file__).parents[1] / "pyodide", help="default: book/pyodide"
+        "--target", type=Path, default=Path(__file__).parents[1] / "book" / "pyodide", help="default: book/pyodide"
     )
     parser.add_argument("--packages", nargs="+", default=["numpy", "matplotlib"])
     asked = parser.parse_args()
