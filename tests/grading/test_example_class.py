@@ -17,7 +17,7 @@ from nbgrader.api import Gradebook
 
 from autograder.gradebook.gradebook import RUBRIC
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SET = "ps2-self-attention"
 

@@ -288,7 +288,7 @@ def test_a_worksheet_is_of_one_set(course: Course, tmp_path: Path) -> None:
 
 def command(course: Course, *arguments: str) -> subprocess.CompletedProcess:
     line = [sys.executable, "-m", "autograder", "export", "--course", str(course.root), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent.parent)
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.slow

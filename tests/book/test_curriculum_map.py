@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-BOOK = Path(__file__).parent.parent / "book"
+BOOK = Path(__file__).parents[2] / "book"
 PREFIXES = {
     "rnn": "rnn-attention",
     "sa": "self-attention",

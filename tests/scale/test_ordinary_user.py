@@ -40,6 +40,7 @@ def test_the_account_has_no_rights(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.getuid() != 0, reason="these tests run as an ordinary user already")
 @pytest.mark.parametrize("module", TESTS)
 def test_as_an_ordinary_user(module: str) -> None:
-    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(Path(__file__).parent / module))
+    path = Path(__file__).parents[1] / "sandbox" / module
+    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path))
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     assert " passed" in done.stdout

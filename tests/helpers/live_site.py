@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CDN = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/"
 TYPES = {".js": "text/javascript", ".wasm": "application/wasm", ".json": "application/json"}
 

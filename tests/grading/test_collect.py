@@ -750,7 +750,7 @@ def test_long_names_stay_apart(course: Course, tmp_path: Path) -> None:
 
 def command(course: Course, *arguments: str) -> subprocess.CompletedProcess:
     line = [sys.executable, "-m", "autograder", "collect", "--course", str(course.root), *arguments]
-    return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parent.parent)
+    return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext" / "live_cells_assets" / "site"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext" / "live_cells_assets" / "site"))
 NOT_IN_THE_BROWSER = ("torch", "myst_nb", "jupyterquiz", "IPython", "rapidfuzz", "sklearn")
 
 

@@ -14,7 +14,7 @@ from autograder.notebook.names import additions, bound_names, needed_names, used
 from autograder.notebook.reader import MAX_BYTES, Unreadable, find_notebook, read_bytes, read_notebook
 from autograder.notebook.rebuild import places_of, rebuild, release_view, to_notebook
 
-PS2 = Path(__file__).parent.parent / "source_solutions" / "ps2-self-attention" / "ps2-self-attention.ipynb"
+PS2 = Path(__file__).parents[2] / "source_solutions" / "ps2-self-attention" / "ps2-self-attention.ipynb"
 SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()"
 ATTEND = "def attend(q, k, v):\n    return softmax(q @ k.T) @ v"
 DOC = '"""The rows of the unit matrix, as an example of a matrix."""'

@@ -16,7 +16,7 @@ import pytest
 from autograder.course import Course
 from autograder.release import release
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
 SETS = COURSE.set_names()
 PRIVATE = re.compile(r"BEGIN (SOLUTION|HIDDEN|MARK)|autograder|misconception|[Rr]ubric|[Mm]odel answer|\breference\.")

@@ -16,7 +16,7 @@ import yaml
 from bs4 import BeautifulSoup
 from jupyter_cache import get_cache
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
 HTML = ROOT / "_build" / "html"
 FINGERPRINT = ROOT / "_build" / ".book-sources"

@@ -1,18 +1,24 @@
-"""What several files of tests ask for: a browser, and the built book on a local server."""
+"""Fixtures for the rooms that look at pages: a browser, and the built book on a local server.
+
+Each room's ``conftest.py`` imports those it offers. Nothing here imports a browser's package before it is asked for.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from book_build import built
-from browsers import launched
-from playwright.sync_api import Browser, Error, sync_playwright
-from site_server import serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    from browsers import launched
+    from playwright.sync_api import Error, sync_playwright
+
     with sync_playwright() as playwright:
         try:
             opened = launched(playwright)
@@ -25,5 +31,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     """The address of the book's pages, which ends with a slash."""
+    from book_build import built
+    from site_server import serving
+
     with serving(built()) as address:
         yield address

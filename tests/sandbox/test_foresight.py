@@ -19,7 +19,7 @@ from autograder.judging.proxies import Client, LocalTransport
 from autograder.results import Exercise, Result
 from autograder.sandbox.inside.protocol import read_npy
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 EXAMPLES = Course(ROOT / "examples")
 
 

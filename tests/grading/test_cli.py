@@ -13,7 +13,7 @@ import pytest
 
 from autograder.cli import cli
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COMMANDS = ("release", "collect", "grade", "feedback", "report", "export", "audit", "doctor")
 
 

@@ -21,7 +21,7 @@ from autograder.grading.runner import Prepared, Settings
 from autograder.judging.judge import Job, Judged, run_job
 from autograder.results import GRADED, Result
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
 
 

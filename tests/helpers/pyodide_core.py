@@ -13,7 +13,7 @@ import pytest
 
 VERSION = "0.27.7"
 SHA512 = "RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL8kTiOikxbHQm1kRISeWUBdulEgO26qpSRA=="
-CACHE = Path(__file__).resolve().parents[1] / "_build" / f"pyodide-core-{VERSION}"
+CACHE = Path(__file__).resolve().parents[2] / "_build" / f"pyodide-core-{VERSION}"
 
 
 def pyodide_core() -> Path:

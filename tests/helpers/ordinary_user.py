@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.sandbox.launcher import find_bwrap
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 USER = 54321
 
 

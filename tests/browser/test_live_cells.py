@@ -23,7 +23,7 @@ from pyodide_core import pyodide_core
 
 EXTENSIONS = BOOK / "_ext"
 SITE = EXTENSIONS / "live_cells_assets" / "site"
-TESTS = Path(__file__).parent
+HELPERS = Path(__file__).parents[1] / "helpers"
 sys.path.insert(0, str(EXTENSIONS))
 
 import cell_needs  # noqa: E402
@@ -116,7 +116,7 @@ def test_the_vendored_editor_brings_its_licences():
 def ran(*codes: str) -> list[dict]:
     asked = json.dumps([{"code": code, "name": f"cell {n}"} for n, code in enumerate(codes, 1)])
     done = subprocess.run(
-        [sys.executable, str(TESTS / "live_chapter.py")], input=asked, capture_output=True, text=True, check=False
+        [sys.executable, str(HELPERS / "live_chapter.py")], input=asked, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)

@@ -16,7 +16,7 @@ import pytest
 from autograder.sandbox.inside.protocol import Closed
 from autograder.sandbox.launcher import Limits, Sandbox, SandboxRefused, Student, find_bwrap
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 MB = 2**20
 LIMITS = Limits(
     cell_seconds=2, notebook_seconds=60, memory_bytes=400 * MB, processes=24, file_bytes=4 * MB, disk_bytes=8 * MB

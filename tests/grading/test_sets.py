@@ -9,7 +9,7 @@ import pytest
 from autograder.audit.audit import audit_set
 from autograder.course import Course
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
 
 
