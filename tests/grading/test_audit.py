@@ -11,8 +11,10 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from rich.console import Console
 
-from autograder.audit.audit import AuditReport, audit_set, print_table
-from autograder.audit.mutants import mutants_of, run_apart
+from autograder.audit.audit import audit_set
+from autograder.audit.forked import run_apart
+from autograder.audit.mutants import mutants_of
+from autograder.audit.report import AuditReport, print_table
 from autograder.course import Course
 
 SHIFT = '''
