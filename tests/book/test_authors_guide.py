@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 import yaml
 from book_build import BOOK, ROOT
 from bs4 import BeautifulSoup
@@ -44,7 +43,6 @@ def add(text: str, line: str, after: str) -> str:
     return text.replace(after, after + line)
 
 
-@pytest.mark.slow
 def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     shown = [line for group in SHELL.findall(GUIDE) for line in group.splitlines()]
     for command in ("audit ps10-cosine", "release ps10-cosine", "grade", "feedback"):
@@ -85,7 +83,6 @@ def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     assert " ".join(sentence.split()) in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").get_text()
 
 
-@pytest.mark.slow
 def test_the_chapter_of_the_guide_builds(tmp_path):
     """In a book of its own, with this book's settings and extensions, and with nothing else than the glossary."""
     text = block("book/cosine-scores.md")

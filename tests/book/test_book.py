@@ -256,7 +256,6 @@ def run_alone(cells: list, folder: Path) -> None:
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", chapters())
 def test_the_download_runs_in_an_empty_folder(name, tmp_path):
     """The whole of it, or up to the cells that train: those are the very cells that the build ran."""

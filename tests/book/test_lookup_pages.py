@@ -138,7 +138,6 @@ def test_no_sign_stands_twice_in_one_table():
         assert len(set(signs)) == len(signs)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "name"),
     [

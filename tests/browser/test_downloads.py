@@ -9,7 +9,6 @@ from book_build import HTML, chapters, pages
 SETS = [name for name in pages() if name.startswith("ps")]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("width", [375, 1280])
 def test_a_chapter_comes_as_a_notebook_of_its_name(width, site, browser, tmp_path):
     context = browser.new_context(viewport={"width": width, "height": 800})
@@ -28,7 +27,6 @@ def test_a_chapter_comes_as_a_notebook_of_its_name(width, site, browser, tmp_pat
     context.close()
 
 
-@pytest.mark.slow
 def test_a_set_comes_as_a_notebook_of_its_name(site, browser):
     context = browser.new_context(viewport={"width": 375, "height": 800})
     for name in SETS:

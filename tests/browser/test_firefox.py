@@ -12,8 +12,6 @@ import pytest
 from live_site import build, served
 from pyodide_core import pyodide_core
 
-pytestmark = pytest.mark.slow
-
 marionette = pytest.importorskip(
     "marionette_driver.marionette",
     exc_type=ImportError,

@@ -22,8 +22,6 @@ from tiny_course import GOOD, SET, answered, make_course, submit
 from autograder.course import Course
 from autograder.gradebook.gradebook import ensure_assignment
 
-pytestmark = pytest.mark.slow
-
 RUBRIC = "2 points for naming addition"
 
 

@@ -171,7 +171,6 @@ def compare(cells: list[LivePageCell], results: list[dict]) -> list[str]:
     return faults
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", chapters())
 def test_live_cells_print_what_is_published_without_what_the_browser_lacks(name):
     """In this Python, with PyTorch and the rest hidden: quick, and needs no Pyodide."""
@@ -246,7 +245,6 @@ def reader(open_page, address):
     return open_page(f"{address}cells.html", pyodide_core())
 
 
-@pytest.mark.slow
 def test_nothing_is_loaded_before_it_is_asked_for(reader):
     for late in ("pyodide", "live-worker", "live_runner", "live_figures", "live-editor"):
         assert not reader.asked_for(late)
@@ -257,7 +255,6 @@ def test_nothing_is_loaded_before_it_is_asked_for(reader):
     assert not reader.asked_for(".whl"), "a cell without imports loads no package"
 
 
-@pytest.mark.slow
 def test_a_press_boots_runs_what_comes_before_and_then_the_cell(reader):
     reader.page.evaluate("""() => {
         const said = window.said = [];
@@ -283,7 +280,6 @@ def test_a_press_boots_runs_what_comes_before_and_then_the_cell(reader):
     assert first.bar.locator("button:visible").all_inner_texts()[0].startswith("Run")
 
 
-@pytest.mark.slow
 def test_edit_run_by_key_and_reset(reader):
     cell, after = reader.cell(1), reader.cell(2)
     cell.edit("a = 1/4\nprint('quarter', a)")
@@ -306,7 +302,6 @@ def test_edit_run_by_key_and_reset(reader):
     assert cell.wait().printed() == "six is 6\n"
 
 
-@pytest.mark.slow
 def test_a_folded_cell_opens_for_editing_and_the_keyboard_gets_out_again(reader):
     cell = reader.cell(2)
     assert not cell.element.locator(".cell_input").is_visible()
@@ -324,7 +319,6 @@ def test_a_folded_cell_opens_for_editing_and_the_keyboard_gets_out_again(reader)
     assert reader.page.evaluate("document.activeElement.textContent") == "Run cell 2"
 
 
-@pytest.mark.slow
 def test_an_error_shows_the_readers_own_lines_and_the_session_goes_on(reader):
     cell = reader.cell(3)
     cell.edit("def f(x):\nreturn x / 0")
@@ -345,7 +339,6 @@ def test_an_error_shows_the_readers_own_lines_and_the_session_goes_on(reader):
     assert cell.run().printed() == "42\n"
 
 
-@pytest.mark.slow
 def test_an_error_in_an_earlier_cell_is_shown_where_it_happened(reader):
     first, third = reader.cell(1), reader.cell(3)
     first.edit("print('so far')\na = nowhere")
@@ -355,7 +348,6 @@ def test_an_error_in_an_earlier_cell_is_shown_where_it_happened(reader):
     assert first.printed() == "so far\n" and "NameError" in first.printed("error")
 
 
-@pytest.mark.slow
 def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     first, third = reader.cell(1), reader.cell(3)
     first.run()
@@ -374,7 +366,6 @@ def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     assert third.run().printed() == "43\n", "the earlier cells ran again"
 
 
-@pytest.mark.slow
 def test_an_endless_loop_in_an_earlier_cell_is_named(reader):
     first, second = reader.cell(1), reader.cell(2)
     first.edit("while True: pass")
@@ -390,7 +381,6 @@ def test_an_endless_loop_in_an_earlier_cell_is_named(reader):
     assert second.run().printed() == "product 42\n"
 
 
-@pytest.mark.slow
 def test_stop_during_the_boot(reader):
     cell = reader.cell(1).press("Run")
     cell.press("Stop").wait()
@@ -398,7 +388,6 @@ def test_stop_during_the_boot(reader):
     assert cell.run().printed() == "six is 6\n"
 
 
-@pytest.mark.slow
 def test_stop_keeps_variables_where_memory_may_be_shared(site, open_page):
     core = pyodide_core()
     with served(site, IsolatedHandler) as address:
@@ -414,7 +403,6 @@ def test_stop_keeps_variables_where_memory_may_be_shared(site, open_page):
         assert cell.run().printed() == "5\n"
 
 
-@pytest.mark.slow
 def test_what_cannot_work_here_is_said_in_words(reader):
     cell = reader.cell(1)
     cell.edit("name = input('Who? ')").run()
@@ -438,7 +426,6 @@ def test_what_cannot_work_here_is_said_in_words(reader):
     assert "printed nothing" in cell.output.inner_text()
 
 
-@pytest.mark.slow
 def test_a_page_opened_as_a_file_says_why_nothing_runs(site, open_page):
     reader = open_page((site / "cells.html").as_uri(), None)
     cell = reader.cell(1).run()
@@ -446,7 +433,6 @@ def test_a_page_opened_as_a_file_says_why_nothing_runs(site, open_page):
     assert cell.output.get_by_role("link", name="notebook").is_visible() and cell.published.is_visible()
 
 
-@pytest.mark.slow
 def test_without_network_the_page_says_so_and_runs_when_it_is_back(address, open_page):
     core = pyodide_core()
     reader = open_page(f"{address}cells.html", None)
@@ -460,7 +446,6 @@ def test_without_network_the_page_says_so_and_runs_when_it_is_back(address, open
     assert cell.wait().printed() == "six is 6\n"
 
 
-@pytest.mark.slow
 def test_without_network_the_editor_says_so(address, open_page):
     reader = open_page(f"{address}cells.html", None)
     reader.context.route("**/live-editor.js*", lambda route: route.abort())
@@ -470,13 +455,11 @@ def test_without_network_the_editor_says_so(address, open_page):
     cell.press("Edit").code.wait_for()
 
 
-@pytest.mark.slow
 def test_without_webassembly_the_page_says_so(address, open_page):
     reader = open_page(f"{address}cells.html", None, script="delete globalThis.WebAssembly")
     assert "no WebAssembly" in reader.cell(1).run().output.inner_text()
 
 
-@pytest.mark.slow
 def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     cell = reader.cell(1)
     cell.edit("a = 8\nprint('eight', a)").run()
@@ -494,7 +477,6 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert lost.count() == 0, "it is said once"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_accessible_before_and_after_running_and_editing(reader, mode):
     page = reader.page
@@ -511,7 +493,6 @@ def test_accessible_before_and_after_running_and_editing(reader, mode):
     assert violations(page, within="article") == []
 
 
-@pytest.mark.slow
 def test_a_narrow_screen_is_not_widened(address, open_page):
     reader = open_page(f"{address}cells.html", pyodide_core(), viewport={"width": 375, "height": 700})
     reader.cell(1).edit("print('x' * 500)").run()
@@ -521,7 +502,6 @@ def test_a_narrow_screen_is_not_widened(address, open_page):
         assert box["height"] >= 24 and box["x"] >= 0 and box["x"] + box["width"] <= 375
 
 
-@pytest.mark.slow
 def test_a_page_cannot_run_twice_what_runs(reader):
     cell = reader.cell(1)
     cell.edit("import time\ntime.sleep(1)\nprint(len(seen)) if 'seen' in globals() else None\nseen = [1]").press("Run")
@@ -532,7 +512,6 @@ def test_a_page_cannot_run_twice_what_runs(reader):
     assert "printed nothing" in cell.output.inner_text()
 
 
-@pytest.mark.slow
 def test_nothing_of_live_cells_is_in_the_search_index(site):
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert '"product"' in index or "product" in index
@@ -542,7 +521,6 @@ def test_nothing_of_live_cells_is_in_the_search_index(site):
 # --- one's own copy of Pyodide --------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_site_of_its_own_python_asks_nothing_elsewhere(tmp_path, open_page):
     (tmp_path / "book").mkdir()
     self_host_pyodide.copy(pyodide_core(), tmp_path / "book" / "pyodide", [])
@@ -555,7 +533,6 @@ def test_a_site_of_its_own_python_asks_nothing_elsewhere(tmp_path, open_page):
         assert "numpy is not to be had in the browser" in cell.output.inner_text()
 
 
-@pytest.mark.slow
 def test_a_setting_that_names_no_pyodide_fails_the_build_in_one_line(tmp_path):
     with pytest.raises(AssertionError, match=r"pyodide_url in _config.yml names 'nowhere/'.*make pyodide DIST"):
         build(tmp_path, pyodide="nowhere", cells="# No cells\n")
@@ -587,7 +564,6 @@ def book_address():
         yield found
 
 
-@pytest.mark.slow
 def test_a_chapter_without_its_packages_says_what_could_not_be_loaded(book_address, open_page):
     """The core has no NumPy: the set-up fails, and the reader is told why, where they pressed."""
     reader = open_page(f"{book_address}self-attention.html", pyodide_core())
@@ -596,7 +572,6 @@ def test_a_chapter_without_its_packages_says_what_could_not_be_loaded(book_addre
     assert "could not be loaded from cdn.jsdelivr.net" in cell.output.inner_text()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(
     "PYODIDE_DIST" not in os.environ, reason="PYODIDE_DIST names no full distribution of Pyodide 0.27.7"
 )

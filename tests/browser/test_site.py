@@ -22,8 +22,6 @@ from playwright.sync_api import Browser, Page, expect
 from site_server import serving
 from site_weight import weight
 
-pytestmark = pytest.mark.slow
-
 BUDGET = 1_500_000  # bytes sent before the first press
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 

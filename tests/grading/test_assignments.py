@@ -31,7 +31,6 @@ def test_every_set_is_released_and_nothing_else() -> None:
     assert sorted(p.name for p in (ROOT / "assignments").iterdir()) == SETS
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_it_is_what_release_makes(name: str, tmp_path: Path) -> None:
     (tmp_path / "nbgrader_config.py").write_text(
@@ -78,7 +77,6 @@ def test_it_opens_with_the_id_and_has_20_to_40_points(name: str) -> None:
     assert 20 <= sum(c.metadata.nbgrader.points for c in cells if c.metadata.get("nbgrader", {}).get("grade")) <= 40
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SETS)
 def test_nbgrader_validate_speaks_of_the_unsolved_tests(name: str) -> None:
     path = ROOT / "assignments" / name / f"{name}.ipynb"

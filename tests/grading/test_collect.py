@@ -226,7 +226,6 @@ def test_twice_is_once(course: Course, tmp_path: Path) -> None:
     assert {p: p.stat().st_mtime_ns for p in (course.root / "submitted").rglob("*")} == before
 
 
-@pytest.mark.slow
 def test_lateness_reaches_nbgraders_penalty(tmp_path: Path) -> None:
     (tmp_path / "course").mkdir()
     (tmp_path / "course" / "one_if_late.py").write_text(
@@ -753,7 +752,6 @@ def command(course: Course, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
 
 
-@pytest.mark.slow
 def test_the_command(course: Course, tmp_path: Path) -> None:
     download = archive(tmp_path / "c.zip", {"amy_1_2_ps9-tiny.ipynb": FIRST, "[red]x.md": b""})
     done = command(course, str(download), "-a", SET)

@@ -112,7 +112,6 @@ def test_nothing_is_written_by_halves(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["result.json"]
 
 
-@pytest.mark.slow
 def test_a_full_disk_is_one_line_for_each_and_the_others_are_graded(course: Course) -> None:
     """A real file system that is too small for all results, in a mount namespace of its own."""
     results = course.results_folder
@@ -127,7 +126,6 @@ def test_a_full_disk_is_one_line_for_each_and_the_others_are_graded(course: Cour
     assert [row["score"] for row in rows] == [rows[0]["points"]] * 3  # judged, and in the gradebook
 
 
-@pytest.mark.slow
 def test_a_killed_run_goes_on_where_it_was(course: Course) -> None:
     for number in range(12):
         slow = GOOD_DOUBLE.replace("return", f"import time\n    time.sleep(0.3 + {number} * 0)\n    return")

@@ -21,8 +21,6 @@ ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
 SET = "ps2-self-attention"
 
-pytestmark = pytest.mark.slow
-
 
 def expected() -> dict[str, dict[str, str]]:
     with open(EXAMPLES / "expected.csv", newline="", encoding="utf-8") as file:

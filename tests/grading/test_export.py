@@ -291,7 +291,6 @@ def command(course: Course, *arguments: str) -> subprocess.CompletedProcess:
     return subprocess.run(line, capture_output=True, text=True, timeout=120, cwd=Path(__file__).parents[2])
 
 
-@pytest.mark.slow
 def test_the_command(course: Course, tmp_path: Path) -> None:
     done = command(course, "--format", "json")
     assert done.returncode == 0, done.stderr

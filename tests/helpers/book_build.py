@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import json
 import re
 import subprocess
@@ -15,6 +14,7 @@ import nbformat
 import yaml
 from bs4 import BeautifulSoup
 from jupyter_cache import get_cache
+from kept import alone, digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
@@ -34,17 +34,15 @@ def sources() -> list[Path]:
 def built() -> Path:
     """Build the book through ``make book`` unless this very state was built before; return the HTML folder.
 
-    Any warning fails the build, and with it every test that asks for a page.
+    One worker builds while the others wait. Any warning fails the build, and with it every test that asks for a page.
     """
-    digest = hashlib.sha256()
-    for path in sources():
-        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
-    state = digest.hexdigest()
-    known = FINGERPRINT.read_text(encoding="utf-8") if FINGERPRINT.is_file() else ""
-    if known != state or not (HTML / "index.html").is_file():
-        done = subprocess.run(["make", "book"], cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, f"`make book` failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-        FINGERPRINT.write_text(state, encoding="utf-8")
+    with alone("book"):
+        state = digest_of(sources())
+        known = FINGERPRINT.read_text(encoding="utf-8") if FINGERPRINT.is_file() else ""
+        if known != state or not (HTML / "index.html").is_file():
+            done = subprocess.run(["make", "book"], cwd=ROOT, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"`make book` failed:\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
+            FINGERPRINT.write_text(state, encoding="utf-8")
     return HTML
 
 

@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from kept import alone
 
 VERSION = "0.27.7"
 SHA512 = "RUSVJlhQdfWfgO9hVHCiXoG+nVZQRS5D9FzgpLJ/VcgGBLSAKoPL8kTiOikxbHQm1kRISeWUBdulEgO26qpSRA=="
@@ -18,6 +19,11 @@ CACHE = Path(__file__).resolve().parents[2] / "_build" / f"pyodide-core-{VERSION
 
 def pyodide_core() -> Path:
     """The folder with the core; skips the test where it is not there and the registry cannot be reached."""
+    with alone("pyodide-core"):
+        return _fetched()
+
+
+def _fetched() -> Path:
     if (CACHE / "pyodide.js").is_file():
         return CACHE
     npm = shutil.which("npm")

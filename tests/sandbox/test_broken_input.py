@@ -32,7 +32,6 @@ from autograder.grading.store import Store
 from autograder.notebook.rebuild import release_view
 from autograder.results import GRADED, NOT_SUBMITTED, UNREADABLE, Result
 
-pytestmark = pytest.mark.slow
 NOT_ROOT = os.getuid() != 0
 FILE = f"{SET}.ipynb"
 

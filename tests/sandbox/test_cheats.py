@@ -519,7 +519,6 @@ ALIKE = {
 }
 
 
-@pytest.mark.slow
 def test_no_outcome_is_taken_for_that_of_other_answers() -> None:
     """Outcomes are remembered by what was answered. Whoever comes first: each gets what it gets alone."""
     head = "def softmax(z):\n    e = np.exp(z - z.max(axis=-1, keepdims=True))\n    "
@@ -864,7 +863,6 @@ def test_a_mistake_of_the_graders_own_costs_one_submission_only(monkeypatch: pyt
     assert any("a mistake of our own" in e for e in result.events)
 
 
-@pytest.mark.slow
 def test_a_check_that_hangs_in_compiled_code_costs_one_submission_only() -> None:
     """No exception reaches `sum`; the worker is ended from a thread of its own, and its pool is told."""
     hidden = """

@@ -211,7 +211,6 @@ def test_the_same_answers_are_judged_once() -> None:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("student", sorted(EXAMPLES.submissions("ps2-self-attention")))
 def test_no_verdict_depends_on_what_is_asked_ahead(student: str) -> None:
     files = EXAMPLES.set_files("ps2-self-attention")

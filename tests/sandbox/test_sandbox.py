@@ -222,7 +222,6 @@ def test_private_memory(student: Student) -> None:
     assert shown(student, "x = bytearray(100 * 2**20); print(len(x) >> 20)") == "100\n"
 
 
-@pytest.mark.slow
 def test_memory_of_many_processes_counts_together(sandbox: Sandbox) -> None:
     student = sandbox.start(LIMITS)
     code = """import os, time
@@ -237,7 +236,6 @@ time.sleep(30)"""
     assert wait_for(lambda: len(processes_of(sandbox)) <= 2)
 
 
-@pytest.mark.slow
 def test_memory_of_other_programs_counts_from_the_first_byte(sandbox: Sandbox) -> None:
     """They hold nothing of what the warm process imported, so nothing is taken off."""
     student = sandbox.start(LIMITS)
@@ -398,7 +396,6 @@ def test_the_warm_process_lives_through_all_of_it(sandbox: Sandbox) -> None:
     assert sandbox.process.pid == pid
 
 
-@pytest.mark.slow
 def test_a_dead_warm_process_is_replaced() -> None:
     sandbox = Sandbox()
     student = sandbox.start(LIMITS)
@@ -412,7 +409,6 @@ def test_a_dead_warm_process_is_replaced() -> None:
     sandbox.close()
 
 
-@pytest.mark.slow
 def test_closing_leaves_no_process() -> None:
     sandbox = Sandbox()
     student = sandbox.start(LIMITS)
@@ -423,7 +419,6 @@ def test_closing_leaves_no_process() -> None:
     assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
 
 
-@pytest.mark.slow
 def test_without_a_sandbox_it_is_said() -> None:
     sandbox = Sandbox("none")
     student = sandbox.start(LIMITS)

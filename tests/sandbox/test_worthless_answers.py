@@ -13,9 +13,10 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 import torch
+from kept import judging_digest, proved_once
 
-from autograder.audit.audit import STUDENT, Bench, submission
-from autograder.audit.mutants import run_apart
+from autograder.audit.bench import STUDENT, Bench, submission
+from autograder.audit.forked import run_apart
 from autograder.course import Course
 from autograder.grading.runner import Prepared, Settings
 from autograder.judging.judge import Job, Judged, run_job
@@ -147,9 +148,12 @@ def right(bench: Bench, grade_id: str) -> list[str]:
     return [c.name for c in bench.run_cell(bench.source.tests[grade_id]).checks if not c.passed]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", COURSE.set_names())
 def test_worthless_answers_gain_no_point(name: str) -> None:
+    proved_once(f"worthless-{name}", judging_digest(name, __file__), partial(no_point_is_gained, name))
+
+
+def no_point_is_gained(name: str) -> None:
     files = COURSE.set_files(name)
     bench = Bench(Judged.from_text(files.notebook_text, files.catalogue, name), {})
     bench.prepare()
