@@ -1,4 +1,4 @@
-# `make course` builds, releases and grades everything; `make test` runs all tests.
+# `make course` builds, releases and grades everything; `make test` runs the tests, `make test-all` the slow ones too.
 SHELL := /bin/bash
 PYTHON ?= python3
 BIN := .venv/bin
@@ -7,7 +7,7 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 
-.PHONY: course test test-quick book pyodide editor release audit serve benchmark benchmark-site lint lock clean
+.PHONY: course test test-all book pyodide editor release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course
 
 course: release book
@@ -56,11 +56,20 @@ notebooks: book
 audit: $(STAMP)
 	$(AUTOGRADER) audit
 
+# All but what is marked slow, two tests at a time; `make test T=rebuild` runs what the name fits, and nothing else.
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest
+ifdef T
+test: $(STAMP)
+	$(PYTEST) -q $(or $(wildcard tests/*/test_$(T).py),-k "$(T)")
+else
 test: $(STAMP) lint
-	$(BIN)/python -m pytest
+	$(PYTEST) -q -n $(WORKERS) --dist loadfile -m "not slow"
+endif
 
-test-quick: $(STAMP)
-	$(BIN)/python -m pytest -m "not slow"
+# Also a thousand students, hostile submissions once more as an ordinary user, and each set's whole audit.
+test-all: $(STAMP) lint
+	$(PYTEST) -q -n $(WORKERS) --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

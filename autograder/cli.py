@@ -407,7 +407,8 @@ def _end_with(problems: list[str]) -> None:
 @json_option
 def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
     """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
-    from autograder.audit.audit import audit_set, print_table
+    from autograder.audit.audit import audit_set
+    from autograder.audit.report import print_table
 
     with clear_errors():
         course = course_in(folder)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from autograder.audit.audit import cell_with, submission
+from autograder.audit.bench import cell_with, submission
 from autograder.course import Course, SetFiles
 from autograder.judging.source import Source
 

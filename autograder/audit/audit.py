@@ -12,142 +12,55 @@ forked children of this process, which may loop for ever or eat memory.
 from __future__ import annotations
 
 import contextlib
-import io
 import math
 import re
 import statistics
-import tempfile
 import time
-from collections.abc import Callable, Iterator
-from copy import deepcopy
-from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
-import nbformat
-import numpy as np
-from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from autograder.audit.mutants import BEGIN, END, Mutant, Ran, mutants_of, run_apart
+from autograder.audit.bench import (
+    PATIENCE,
+    SEED,
+    STUB,
+    TRIVIAL,
+    Bench,
+    as_bytes,
+    cell_with,
+    graded,
+    submission,
+)
+from autograder.audit.forked import Ran, run_apart
+from autograder.audit.mutants import Mutant, mutants_of, operators
+from autograder.audit.report import AuditReport, Breach, ExerciseAudit, SurvivorFound
 from autograder.course import Course, SetFiles
-from autograder.grading.runner import Prepared, Run, Settings, local_executor
-from autograder.grading.store import Store
-from autograder.judging.judge import EXAMPLES, Job, Judged, Outcome, run_test_cell
-from autograder.judging.proxies import Client, LocalTransport
-from autograder.judging.recognition import recognise
-from autograder.judging.source import BadSource, Source, TestCell
-from autograder.judging.variants import BadCatalogue, Survivor, Variant, value_for
+from autograder.grading.runner import Settings
+from autograder.judging.source import BadSource, TestCell
+from autograder.judging.variants import BadCatalogue, Survivor, Variant
 from autograder.notebook.names import bound_names
 from autograder.results import GRADED, Exercise, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 
-SEED = 1
-STUDENT = "student-01"
-WRONG_SEEDS = 10
-RIGHT_SHARE_OF_SEEDS = 10
+# the rules of the house: points of a set, and the least shares of misconceptions named first and of mutants killed
+SET_POINTS = (20, 40)
 LEAST_NAMED = 0.95
 LEAST_KILLED = 0.95
-SET_POINTS = (20, 40)
+# how much is asked
+WRONG_SEEDS = 10
+RIGHT_SHARE_OF_SEEDS = 10
 TIMED_RUNS = 3
-PATIENCE = 600.0
 BATCH_SECONDS = 4.0
-STUB, NOTHING, ZEROS, FIRST, EMPTY = (
-    "the cell as released",
-    "None",
-    "zeros of the right shape",
-    "the first argument",
-    "an empty string",
-)
-
-
-# ------------------------------------------------------------------------------------------------- report
-
-
-@dataclass
-class Breach:
-    """One thing that is not as it must be. `exercise` is a grade_id, or "" for the whole set."""
-
-    kind: str
-    exercise: str
-    text: str
-
-
-@dataclass
-class ExerciseAudit:
-    """The numbers of one graded cell. `seconds`: one run of the test cell on the reference."""
-
-    grade_id: str
-    title: str
-    points: float
-    kind: str = "auto"
-    checks: int = 0
-    right: int = 0
-    right_full: int = 0
-    wrong: int = 0
-    caught: int = 0
-    named: int = 0
-    trivial: int = 0
-    trivial_zero: int = 0
-    mutants: int = 0
-    killed: int = 0
-    explained: int = 0
-    seconds: float = 0.0
-
-
-@dataclass
-class SurvivorFound:
-    """A mutant that got full marks; `why` from the catalogue, "" where nothing explains it."""
-
-    exercise: str
-    operator: str
-    line: int
-    old: str
-    new: str
-    why: str = ""
-
-
-@dataclass
-class AuditReport:
-    """What was found about one set. `flaky` counts seeds with which an answer was not judged as it must be.
-
-    `seconds_per_submission`: the reference through the sandbox, None without it. `phases`: seconds of each part.
-    """
-
-    assignment: str
-    points: float = 0.0
-    seeds: int = 0
-    quick: bool = False
-    reference_full: bool = False
-    exercises: list[ExerciseAudit] = field(default_factory=list)
-    survivors: list[SurvivorFound] = field(default_factory=list)
-    unnamed: list[str] = field(default_factory=list)
-    flaky: int = 0
-    seconds_per_submission: float | None = None
-    audit_seconds: float = 0.0
-    phases: dict[str, float] = field(default_factory=dict)
-    breaches: list[Breach] = field(default_factory=list)
-
-    @property
-    def ok(self) -> bool:
-        return not self.breaches
-
-    def total(self, name: str) -> int:
-        """Sum of a number over the exercises."""
-        return sum(getattr(e, name) for e in self.exercises)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"ok": self.ok, **asdict(self)}
 
 
 def audit_set(
     course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1, sandbox: str = BUBBLEWRAP
 ) -> AuditReport:
-    """Audit one set of a course. `quick` leaves the sandbox out. Raises CourseError and SandboxRefused."""
+    """Audit one set of a course; `quick` leaves the sandbox out. Raises CourseError, SandboxRefused and NoMutants."""
+    operators()
     began = time.monotonic()
     report = AuditReport(name, seeds=seeds, quick=quick)
     files = course.set_files(name)
@@ -203,242 +116,13 @@ class _Bar:
         self.progress.refresh()
 
 
-# --------------------------------------------------------------------------------- in the forked children
-
-
-@dataclass
-class Bench:
-    """Runs test cells on answers made here. Its methods run in forked children and return JSON data."""
-
-    source: Judged
-    released: dict[str, str]
-
-    @cached_property
-    def _stages(self) -> dict[str, tuple[dict[str, Any], list[tuple[str, str]]]]:
-        """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
-        stages: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
-        namespace: dict[str, Any] = {"__name__": "reference"}
-        before: dict[str, Any] | None = None
-        between: list[tuple[str, str]] = []
-        for cell in self.source.notebook.cells:
-            meta = cell.metadata.get("nbgrader", {})
-            if cell.cell_type != "code":
-                continue
-            grade_id = meta.get("grade_id", "")
-            if meta.get("grade"):
-                stages[grade_id] = (dict(namespace) if before is None else before, between)
-                before, between = None, []
-                continue
-            text = cell.source
-            if not meta and "student_id" in bound_names(text):
-                text = f"student_id = {STUDENT!r}"
-            if meta.get("solution") and before is None:
-                before = dict(namespace)
-            if before is not None:
-                between.append((grade_id, text))
-            with contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
-        return stages
-
-    def prepare(self) -> None:
-        """Run the notebook once here, so that no child has to."""
-        _ = self.source.reference, self.source.catalogue, self._stages
-
-    def run_cell(self, test: TestCell, replaced: dict[str, str] | None = None, put: dict | None = None) -> Outcome:
-        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place."""
-        before, between = self._stages[test.grade_id]
-        namespace, sources = dict(before), {n: self.source.solution_text(n) for n in test.names}
-        for grade_id, text in between:
-            text = (replaced or {}).get(grade_id, text)
-            sources.update(dict.fromkeys(bound_names(text), text))
-            # A cell that raises binds what it bound so far, as in a notebook.
-            with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
-                exec(compile(text, "<answer>", "exec"), namespace)
-        for name, (value, text) in (put or {}).items():
-            namespace[name], sources[name] = value, text
-        return self._judge(test, namespace, sources, SEED)
-
-    def _judge(self, test: TestCell, namespace: dict, sources: dict[str, str], seed: int) -> Outcome:
-        client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
-        client.sources = sources
-        return run_test_cell(test, client, self.source, seed)
-
-    # tasks
-
-    def reference(self, test: TestCell) -> dict[str, Any]:
-        begin = time.monotonic()
-        outcome = self.run_cell(test)
-        return {
-            "seconds": time.monotonic() - begin,
-            "checks": [[c.name, c.points, c.hidden] for c in outcome.checks],
-            "wrong": _complaint(outcome),
-        }
-
-    def mutant(self, test: TestCell, grade_id: str, text: str, checks: int) -> bool:
-        """Whether the mutant gets full marks."""
-        outcome = self.run_cell(test, {grade_id: text})
-        return not _complaint(outcome) and len(outcome.checks) == checks
-
-    def trivial(self, test: TestCell, kind: str) -> list[str]:
-        """The checks that a trivial answer passes."""
-        if kind == STUB:
-            outcome = self.run_cell(test, {s: self.released[s] for s in test.solution_ids})
-        else:
-            outcome = self.run_cell(test, put=self.trivial_answers(test, kind))
-        return [c.name for c in outcome.checks if c.passed]
-
-    def trivial_answers(self, test: TestCell, kind: str) -> dict[str, tuple[Any, str]]:
-        """A trivial value and a text for each name that the exercise asks for; none where the kind makes no sense."""
-        names = test.solution_names & test.names & self.source.reference.keys()
-        given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
-        asked = {n for n in names if callable(self.source.reference[n]) or n not in given} or names
-        answers = {}
-        for name in asked:
-            value = self.source.reference[name]
-            if callable(value):
-                answers[name] = _trivial_callable(value, kind), f"def {name}(*args, **kwargs):\n    return None"
-            elif kind in (NOTHING, EMPTY):
-                answers[name] = (None if kind == NOTHING else ""), f"{name} = None"
-            elif kind == ZEROS and _numbers(value) and not any(np.all(np.asarray(v) == 0) for v in _leaves(value)):
-                answers[name] = _zeros(value), f"{name} = 0"
-        return answers
-
-    def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[list[Any]]:
-        """[seed, complaint] for each seed: "" where the answer gets full marks."""
-        found = []
-        for seed in seeds:
-            student_id = f"student-{seed}"
-            namespace = self.source.namespace_for(test, student_id)
-            sources = {n: self.source.solution_text(n) for n in test.names}
-            if variant is not None:
-                namespace[variant.exercise] = value_for(variant, namespace, student_id)
-                sources[variant.exercise] = variant.source
-            found.append([seed, _complaint(self._judge(test, namespace, sources, seed))])
-        return found
-
-    def variants(self, test: TestCell, variants: list[Variant]) -> list[list[Any]]:
-        """For each variant: its complaint and the names recognised in it, as in a submission but without sandbox."""
-        expected = self.source.reference_outcome(test, SEED, STUDENT)
-        known = self.source.catalogue.wrong_of(test.names)
-        asked = [*known, *(v for v in variants if v.is_right)]
-        outcomes = {(v.exercise, v.name): o for v, o in self.source.variant_outcomes(test, asked, SEED, STUDENT)}
-        runs = [(v, outcomes[v.exercise, v.name].transcript) for v in known]
-        found = []
-        for variant in variants:
-            outcome = outcomes[variant.exercise, variant.name]
-            named = [v.name for v in recognise(outcome.transcript, expected.transcript, runs)]
-            found.append([_complaint(outcome), named])
-        return found
-
-
-def _complaint(outcome: Outcome) -> str:
-    """The first thing that keeps an answer from full marks; "" for full marks."""
-    if outcome.internal and not outcome.checks:
-        return outcome.internal[0]
-    for check in outcome.checks:
-        if not check.passed:
-            return f"'{check.name}': {check.reason or check.verdict}"
-    return outcome.internal[0] if outcome.internal else ""
-
-
-def _trivial_callable(reference: Any, kind: str) -> Any:
-    """A function or class in the place of `reference` that answers `kind` to everything."""
-
-    def answer(right: Callable, args: tuple, kwargs: dict) -> Any:
-        if kind == ZEROS:
-            return _zeros(right(*args, **kwargs))
-        if kind == FIRST:
-            return next(iter((*args, *kwargs.values())), None)
-        return None if kind == NOTHING else ""
-
-    if not isinstance(reference, type):
-        return lambda *args, **kwargs: answer(reference, args, kwargs)
-
-    def method(name: str) -> Callable:
-        return lambda self, *args, **kwargs: answer(getattr(self.__dict__["_right"], name), args, kwargs)
-
-    base = next((b for b in reference.__mro__[1:] if b.__module__.startswith("torch.")), object)
-
-    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
-        base.__init__(self)
-        self.__dict__["_right"] = reference(*args, **kwargs)  # no submodule: its parameters stay out of sight
-
-    own = {n: method(n) for n, m in vars(reference).items() if callable(m) and (n == "__call__" or n[:2] != "__")}
-    return type(reference.__name__, (base,), {**own, "__init__": begin})
-
-
-def _zeros(value: Any) -> Any:
-    """The same shapes, filled with nought."""
-    if isinstance(value, np.ndarray):
-        return np.zeros_like(value)
-    if hasattr(value, "new_zeros"):
-        return value.new_zeros(value.shape)
-    if isinstance(value, dict):
-        return {k: _zeros(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return type(value)(_zeros(v) for v in value)
-    return type(value)() if isinstance(value, (bool, int, float, complex, str, np.generic)) else None
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for part in value:
-            yield from _leaves(part)
-    else:
-        yield value
-
-
-def _numbers(value: Any) -> bool:
-    """Whether data is made of numbers only; truth values are not among them, for half of them are right by chance."""
-    return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
-
-
-# ------------------------------------------------------------------------------------------ submissions
-
-
-def submission(
-    files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT, change: dict[str, str] | None = None
-) -> bytes:
-    """A notebook as a student would hand it in: the released one with `solutions` (by grade_id) and then `change`."""
-    notebook = deepcopy(files.released)
-    for cell in notebook.cells:
-        meta = cell.metadata.get("nbgrader", {})
-        if not meta and cell.cell_type == "code" and "student_id" in bound_names(cell.source):
-            cell.source = f"student_id = {student_id!r}"
-        elif meta.get("solution") and cell.cell_type == "code":
-            text = (change or {}).get(meta["grade_id"], solutions[meta["grade_id"]])
-            cell.source = _unmarked(text)
-        elif meta.get("solution"):
-            cell.source = "An answer in words."
-    return nbformat.writes(notebook).encode()
-
-
-def cell_with(source: Source, variant: Variant) -> tuple[str, str]:
-    """Where the variant belongs: the grade_id of its exercise's cell, and the text of that cell with it."""
-    grade_id, text = next((g, t) for g, t in source.solutions.items() if variant.exercise in bound_names(t))
-    if variant.whole_cell:
-        return grade_id, variant.source
-    value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
-    return grade_id, f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
-
-
-def _unmarked(text: str) -> str:
-    return "\n".join(line for line in text.split("\n") if BEGIN not in line and END not in line)
-
-
-# ---------------------------------------------------------------------------------------------- the audit
-
-
 class _Audit:
     """The audit of one set; fills in `report`."""
 
     def __init__(self, files: SetFiles, report: AuditReport, settings: Settings, bar: _Bar) -> None:
         self.files, self.report, self.settings, self.bar = files, report, settings, bar
-        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name)
-        texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
-        self.bench = Bench(self.source, {s: texts[s] for s in self.source.solutions})
+        self.bench = Bench.of_set(files)
+        self.source = self.bench.source
         self.rows: dict[str, ExerciseAudit] = {}
 
     def breach(self, kind: str, exercise: str, text: str) -> None:
@@ -456,12 +140,16 @@ class _Audit:
         self.check_mutants()
         self.check_seeds()
 
-    def apart(self, what: str, tasks: list[tuple[Callable[[], Any], float]]) -> list[Ran]:
+    def apart(self, what: str, tasks: Sequence[tuple[Callable[[], Any], float]]) -> list[Ran]:
         self.bar.begin(what, len(tasks))
+        with self.timed(what):
+            return run_apart(tasks, self.settings.jobs, lambda number, ran: self.bar.step())
+
+    @contextlib.contextmanager
+    def timed(self, phase: str) -> Iterator[None]:
         began = time.monotonic()
-        runs = run_apart(tasks, self.settings.jobs, lambda number, ran: self.bar.step())
-        self.report.phases[what] = round(time.monotonic() - began, 1)
-        return runs
+        yield
+        self.report.phases[phase] = round(time.monotonic() - began, 1)
 
     # 1. the source and the reference
 
@@ -493,7 +181,7 @@ class _Audit:
             self.breach("source", test.grade_id, f"two checks are called '{name}'")
         total = sum(points for _, points, _ in checks)
         if not math.isclose(total, test.points):
-            visible = "1 for the examples, " if EXAMPLES in names else ""
+            visible = "1 for the examples, " if not all(hidden for _, _, hidden in checks) else ""
             self.breach(
                 "source",
                 test.grade_id,
@@ -532,7 +220,7 @@ class _Audit:
         kinds = [
             (test, kind)
             for test in self.source.tests.values()
-            for kind in (STUB, NOTHING, ZEROS, FIRST, EMPTY)
+            for kind in TRIVIAL
             if kind == STUB or self.bench.trivial_answers(test, kind)
         ]
         runs = self.apart("trivial answers", [(partial(self.bench.trivial, t, k), PATIENCE) for t, k in kinds])
@@ -589,62 +277,32 @@ class _Audit:
     def _variants_in_sandbox(self) -> None:
         variants = [v for v in self.source.catalogue.variants if self.source.exercise_of(v.exercise)]
         whole = submission(self.files, self.source.solutions)
-        cases: list[tuple[str, bytes]] = [("reference-0", whole), ("released", self._as_released())]
+        cases = [("reference-0", whole), ("released", as_bytes(self.files.released))]
         cases += [(f"{v.exercise}.{v.name}", self._with_variant(v)) for v in variants]
         cases += [(f"reference-{n}", whole) for n in range(1, TIMED_RUNS + 1)]
-        results = self._grade(cases)
+        self.bar.begin("submissions in the sandbox", len(cases))
+        with self.timed("submissions"):
+            results = graded(self.files, cases, self.settings, self.bar.step)
         self._references_judged([results[f"reference-{n}"] for n in range(TIMED_RUNS + 1)])
-        scored = [e for e in results["released"].exercises if e.score]
-        for exercise in scored:
-            self.breach("trivial", exercise.grade_id, f"the released notebook as it is scores {exercise.score:g}")
+        for exercise in results["released"].exercises:
+            if exercise.score:
+                self.breach("trivial", exercise.grade_id, f"the released notebook as it is scores {exercise.score:g}")
         for variant in variants:
             self._result_judged(variant, results[f"{variant.exercise}.{variant.name}"])
-
-    def _as_released(self) -> bytes:
-        return nbformat.writes(self.files.released).encode()
 
     def _with_variant(self, variant: Variant) -> bytes:
         """The reference everywhere, and the variant in the cell of its exercise."""
         return submission(self.files, self.source.solutions, change=dict([cell_with(self.source, variant)]))
 
-    def _grade(self, cases: list[tuple[str, bytes]]) -> dict[str, Result]:
-        """Judge submissions as any class is judged."""
-        self.bar.begin("submissions in the sandbox", len(cases))
-        began = time.monotonic()
-        results: dict[str, Result] = {}
-        with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-            run = Run(Store(Path(folder)), lambda: local_executor(self.settings.jobs), 2 * self.settings.jobs + 2)
-            try:
-                for label, data in cases:
-                    prepared = Prepared(self.files, label, self.settings, SEED)
-                    job = prepared.from_bytes(data, f"{self.files.name}.ipynb", [])
-                    if isinstance(job, Job):
-                        for progress in run.submit(job):
-                            self._keep(results, progress.result)
-                    else:
-                        self._keep(results, job)
-                while run.pending:
-                    for progress in run.wait():
-                        self._keep(results, progress.result)
-            finally:
-                run.close()
-        self.report.phases["submissions"] = round(time.monotonic() - began, 1)
-        return results
-
-    def _keep(self, results: dict[str, Result], result: Result | None) -> None:
-        assert result is not None
-        results[result.student] = result
-        self.bar.step()
-
     def _references_judged(self, results: list[Result]) -> None:
-        for result in results[:1]:
-            if result.status != GRADED:
-                self.breach("reference", "", f"the reference as a submission: {result.reason}")
-            for exercise in _not_full(result):
-                self.breach("reference", exercise.grade_id, f"in the sandbox: {_first_failure(exercise)}")
-            for event in result.events:
-                self.breach("reference", "", f"the reference as a submission raises an event: {event}")
-            self.report.reference_full = result.status == GRADED and not _not_full(result)
+        result = results[0]
+        if result.status != GRADED:
+            self.breach("reference", "", f"the reference as a submission: {result.reason}")
+        for exercise in _not_full(result):
+            self.breach("reference", exercise.grade_id, f"in the sandbox: {_first_failure(exercise)}")
+        for event in result.events:
+            self.breach("reference", "", f"the reference as a submission raises an event: {event}")
+        self.report.reference_full = result.status == GRADED and not _not_full(result)
         seconds = [r.timings["total"] for r in results[1:] if r.timings]
         self.report.seconds_per_submission = round(statistics.median(seconds), 3) if seconds else None
 
@@ -754,85 +412,3 @@ def _not_full(result: Result) -> list[Exercise]:
 
 def _first_failure(exercise: Exercise) -> str:
     return next((f"'{c.name}': {c.reason or c.verdict}" for c in exercise.checks if not c.passed), "no check ran")
-
-
-# ----------------------------------------------------------------------------------------------- printing
-
-
-def print_table(reports: list[AuditReport], console: Console | None = None) -> None:
-    """One table with a row for each set; then, for each set, its exercises, survivors and breaches."""
-    console = console or _console()
-    columns = (
-        ("ref.", lambda r: "full" if r.reference_full else "[red]not full[/]"),
-        ("right full", lambda r: _share(r.total("right_full"), r.total("right"))),
-        ("wrong caught", lambda r: _share(r.total("caught"), r.total("wrong"))),
-        ("wrong named", lambda r: _share(r.total("named"), r.total("wrong"))),
-        ("trivial at 0", lambda r: _share(r.total("trivial_zero"), r.total("trivial"))),
-        ("mutants killed", lambda r: _share(r.total("killed"), r.total("mutants"))),
-        ("rest explained", lambda r: _share(r.total("explained"), len(r.survivors)) if r.survivors else "–"),
-        ("seeds flaky", lambda r: f"[red]{r.flaky}/{r.seeds}[/]" if r.flaky else f"0/{r.seeds}"),
-        ("s each", lambda r: "–" if r.seconds_per_submission is None else f"{r.seconds_per_submission:.2f}"),
-        ("breaches", lambda r: "[green]none[/]" if r.ok else f"[red]{len(r.breaches)}[/]"),
-    )
-    table = Table("set", title="Audit", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.columns[0].no_wrap = True
-    for header, _ in columns:
-        table.add_column(header.replace(" ", "\n"), justify="right", no_wrap=True)
-    for report in reports:
-        table.add_row(report.assignment, *(show(report) for _, show in columns))
-    console.print(table)
-    for report in reports:
-        _print_details(report, console)
-
-
-def _console() -> Console:
-    """Standard output, wide enough for the table where it is a file or a log."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=110)
-
-
-def _share(part: int, whole: int) -> str:
-    return f"{part}/{whole}" if part == whole else f"[yellow]{part}/{whole}[/]"
-
-
-def _print_details(report: AuditReport, console: Console) -> None:
-    how = ", without the sandbox" if report.quick else ""
-    title = f"{report.assignment}: {report.points:g} points; audited in {report.audit_seconds:.0f} s{how}"
-    table = Table("exercise", title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.columns[0].no_wrap = True
-    for header in (
-        "points",
-        "checks",
-        "right full",
-        "wrong caught",
-        "wrong named",
-        "trivial at 0",
-        "mutants killed",
-        "ms",
-    ):
-        table.add_column(header.replace(" ", "\n"), justify="right", no_wrap=True)
-    for row in report.exercises:
-        if row.kind == "written":
-            table.add_row(row.grade_id, f"{row.points:g}", "written")
-            continue
-        table.add_row(
-            row.grade_id,
-            f"{row.points:g}",
-            str(row.checks),
-            _share(row.right_full, row.right),
-            _share(row.caught, row.wrong),
-            _share(row.named, row.wrong),
-            _share(row.trivial_zero, row.trivial),
-            _share(row.killed, row.mutants),
-            f"{1000 * row.seconds:.0f}",
-        )
-    console.print(table)
-    for name in report.unnamed:
-        console.print(f"  [yellow]misconception[/] {escape(name)}")
-    for s in report.survivors:
-        if s.why:
-            console.print(f"  [dim]survivor[/] {escape(s.exercise)} line {s.line}: {escape(s.old)} → {escape(s.new)}")
-            console.print(f"    [dim]{escape(s.why)}[/]")
-    for b in report.breaches:
-        where = f" {escape(b.exercise)}" if b.exercise else ""
-        console.print(f"  [red]breach[/] ({b.kind}){where}: {escape(b.text)}")

@@ -10,7 +10,7 @@ import contextlib
 import io
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import nbformat
 from nbformat import NotebookNode
@@ -95,7 +95,7 @@ class Source:
         self._read_cells()
 
     @classmethod
-    def from_text(cls, text: str, catalogue: str = "", name: str = "the set") -> Source:
+    def from_text(cls, text: str, catalogue: str = "", name: str = "the set") -> Self:
         return cls(nbformat.reads(text, as_version=4), catalogue, name)
 
     def _read_cells(self) -> None:

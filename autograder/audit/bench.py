@@ -1,0 +1,302 @@
+"""Runs a set's test cells on answers made here: mutants, variants, trivial answers, other seeds, whole submissions.
+
+All that the audit asks of the code that judges is asked in this module.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import numpy as np
+
+from autograder.audit.mutants import BEGIN, END
+from autograder.course import SetFiles
+from autograder.grading.runner import Prepared, Run, Settings, local_executor
+from autograder.grading.store import Store
+from autograder.judging.judge import Judged, Outcome, run_test_cell
+from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.recognition import recognise
+from autograder.judging.source import Source, TestCell
+from autograder.judging.variants import Variant, value_for
+from autograder.notebook.names import bound_names
+from autograder.results import Result
+
+SEED = 1
+STUDENT = "student-01"
+PATIENCE = 600.0
+STUB, NOTHING, ZEROS, FIRST, EMPTY = TRIVIAL = (
+    "the cell as released",
+    "None",
+    "zeros of the right shape",
+    "the first argument",
+    "an empty string",
+)
+Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
+
+
+@dataclass
+class Bench:
+    """Runs test cells on answers made here. Its methods run in forked children and return JSON data."""
+
+    source: Judged
+    released: dict[str, str]
+
+    @classmethod
+    def of_set(cls, files: SetFiles) -> Bench:
+        """Raises BadSource."""
+        source = Judged.from_text(files.notebook_text, files.catalogue, files.name)
+        texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
+        return cls(source, {s: texts[s] for s in source.solutions})
+
+    @cached_property
+    def _stages(self) -> dict[str, tuple[dict[str, Any], list[tuple[str, str]]]]:
+        """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
+        stages: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
+        namespace: dict[str, Any] = {"__name__": "reference"}
+        before: dict[str, Any] | None = None
+        between: list[tuple[str, str]] = []
+        for cell in self.source.notebook.cells:
+            meta = cell.metadata.get("nbgrader", {})
+            if cell.cell_type != "code":
+                continue
+            grade_id = meta.get("grade_id", "")
+            if meta.get("grade"):
+                stages[grade_id] = (dict(namespace) if before is None else before, between)
+                before, between = None, []
+                continue
+            text = cell.source
+            if not meta and "student_id" in bound_names(text):
+                text = f"student_id = {STUDENT!r}"
+            if meta.get("solution") and before is None:
+                before = dict(namespace)
+            if before is not None:
+                between.append((grade_id, text))
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
+        return stages
+
+    def prepare(self) -> None:
+        """Run the notebook once here, so that no child has to."""
+        _ = self.source.reference, self.source.catalogue, self._stages
+
+    def run_cell(self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None) -> Outcome:
+        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place."""
+        before, between = self._stages[test.grade_id]
+        namespace, sources = dict(before), {n: self.source.solution_text(n) for n in test.names}
+        for grade_id, text in between:
+            text = (replaced or {}).get(grade_id, text)
+            sources.update(dict.fromkeys(bound_names(text), text))
+            # A cell that raises binds what it bound so far, as in a notebook.
+            with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(text, "<answer>", "exec"), namespace)
+        for name, (value, text) in (put or {}).items():
+            namespace[name], sources[name] = value, text
+        return self._judge(test, namespace, sources, SEED)
+
+    def _judge(self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int) -> Outcome:
+        client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
+        client.sources = sources
+        return run_test_cell(test, client, self.source, seed)
+
+    # tasks
+
+    def reference(self, test: TestCell) -> dict[str, Any]:
+        begin = time.monotonic()
+        outcome = self.run_cell(test)
+        return {
+            "seconds": time.monotonic() - begin,
+            "checks": [[c.name, c.points, c.hidden] for c in outcome.checks],
+            "wrong": complaint(outcome),
+        }
+
+    def mutant(self, test: TestCell, grade_id: str, text: str, checks: int) -> bool:
+        """Whether the mutant gets full marks."""
+        outcome = self.run_cell(test, {grade_id: text})
+        return not complaint(outcome) and len(outcome.checks) == checks
+
+    def trivial(self, test: TestCell, kind: str) -> list[str]:
+        """The checks that a trivial answer passes."""
+        if kind == STUB:
+            outcome = self.run_cell(test, {s: self.released[s] for s in test.solution_ids})
+        else:
+            outcome = self.run_cell(test, put=self.trivial_answers(test, kind))
+        return [c.name for c in outcome.checks if c.passed]
+
+    def trivial_answers(self, test: TestCell, kind: str) -> Answers:
+        """A trivial value and a text for each name that the exercise asks for; none where the kind makes no sense."""
+        names = test.solution_names & test.names & self.source.reference.keys()
+        given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
+        asked = {n for n in names if callable(self.source.reference[n]) or n not in given} or names
+        answers: Answers = {}
+        for name in asked:
+            value = self.source.reference[name]
+            if callable(value):
+                answers[name] = _trivial_callable(value, kind), f"def {name}(*args, **kwargs):\n    return None"
+            elif kind in (NOTHING, EMPTY):
+                answers[name] = (None if kind == NOTHING else ""), f"{name} = None"
+            elif kind == ZEROS and _numbers(value) and not any(np.all(np.asarray(v) == 0) for v in _leaves(value)):
+                answers[name] = _zeros(value), f"{name} = 0"
+        return answers
+
+    def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[list[Any]]:
+        """[seed, complaint] for each seed: "" where the answer gets full marks."""
+        found = []
+        for seed in seeds:
+            student_id = f"student-{seed}"
+            namespace = self.source.namespace_for(test, student_id)
+            sources = {n: self.source.solution_text(n) for n in test.names}
+            if variant is not None:
+                namespace[variant.exercise] = value_for(variant, namespace, student_id)
+                sources[variant.exercise] = variant.source
+            found.append([seed, complaint(self._judge(test, namespace, sources, seed))])
+        return found
+
+    def variants(self, test: TestCell, variants: list[Variant]) -> list[list[Any]]:
+        """For each variant: its complaint and the names recognised in it, as in a submission but without sandbox."""
+        expected = self.source.reference_outcome(test, SEED, STUDENT)
+        known = self.source.catalogue.wrong_of(test.names)
+        asked = [*known, *(v for v in variants if v.is_right)]
+        outcomes = {(v.exercise, v.name): o for v, o in self.source.variant_outcomes(test, asked, SEED, STUDENT)}
+        runs = [(v, outcomes[v.exercise, v.name].transcript) for v in known]
+        found = []
+        for variant in variants:
+            outcome = outcomes[variant.exercise, variant.name]
+            named = [v.name for v in recognise(outcome.transcript, expected.transcript, runs)]
+            found.append([complaint(outcome), named])
+        return found
+
+
+def complaint(outcome: Outcome) -> str:
+    """The first thing that keeps an answer from full marks; "" for full marks."""
+    if outcome.internal and not outcome.checks:
+        return outcome.internal[0]
+    for check in outcome.checks:
+        if not check.passed:
+            return f"'{check.name}': {check.reason or check.verdict}"
+    return outcome.internal[0] if outcome.internal else ""
+
+
+def _trivial_callable(reference: Any, kind: str) -> Any:
+    """A function or class in the place of `reference` that answers `kind` to everything."""
+
+    def answer(right: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if kind == ZEROS:
+            return _zeros(right(*args, **kwargs))
+        if kind == FIRST:
+            return next(iter((*args, *kwargs.values())), None)
+        return None if kind == NOTHING else ""
+
+    if not isinstance(reference, type):
+        return lambda *args, **kwargs: answer(reference, args, kwargs)
+
+    def method(name: str) -> Callable[..., Any]:
+        return lambda self, *args, **kwargs: answer(getattr(self.__dict__["_right"], name), args, kwargs)
+
+    base: Any = next((b for b in reference.__mro__[1:] if b.__module__.startswith("torch.")), object)
+
+    def begin(self: Any, *args: Any, **kwargs: Any) -> None:
+        base.__init__(self)
+        self.__dict__["_right"] = reference(*args, **kwargs)  # no submodule: its parameters stay out of sight
+
+    own = {n: method(n) for n, m in vars(reference).items() if callable(m) and (n == "__call__" or n[:2] != "__")}
+    return type(reference.__name__, (base,), {**own, "__init__": begin})
+
+
+def _zeros(value: Any) -> Any:
+    """The same shapes, filled with nought."""
+    if isinstance(value, np.ndarray):
+        return np.zeros_like(value)
+    if hasattr(value, "new_zeros"):
+        return value.new_zeros(value.shape)
+    if isinstance(value, dict):
+        return {k: _zeros(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(_zeros(v) for v in value)
+    return type(value)() if isinstance(value, (bool, int, float, complex, str, np.generic)) else None
+
+
+def _leaves(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _leaves(part)
+    else:
+        yield value
+
+
+def _numbers(value: Any) -> bool:
+    """Whether data is made of numbers only; truth values are not among them, for half of them are right by chance."""
+    return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
+
+
+def submission(
+    files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT, change: dict[str, str] | None = None
+) -> bytes:
+    """A notebook as a student would hand it in: the released one with `solutions` (by grade_id) and then `change`."""
+    notebook = deepcopy(files.released)
+    for cell in notebook.cells:
+        meta = cell.metadata.get("nbgrader", {})
+        if not meta and cell.cell_type == "code" and "student_id" in bound_names(cell.source):
+            cell.source = f"student_id = {student_id!r}"
+        elif meta.get("solution") and cell.cell_type == "code":
+            text = (change or {}).get(meta["grade_id"], solutions[meta["grade_id"]])
+            cell.source = _unmarked(text)
+        elif meta.get("solution"):
+            cell.source = "An answer in words."
+    return as_bytes(notebook)
+
+
+def cell_with(source: Source, variant: Variant) -> tuple[str, str]:
+    """Where the variant belongs: the grade_id of its exercise's cell, and the text of that cell with it."""
+    grade_id, text = next((g, t) for g, t in source.solutions.items() if variant.exercise in bound_names(t))
+    if variant.whole_cell:
+        return grade_id, variant.source
+    value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
+    return grade_id, f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
+
+
+def _unmarked(text: str) -> str:
+    return "\n".join(line for line in text.split("\n") if BEGIN not in line and END not in line)
+
+
+def as_bytes(notebook: nbformat.NotebookNode) -> bytes:
+    return str(nbformat.writes(notebook)).encode()  # type: ignore[no-untyped-call]  # nbformat has no types
+
+
+def graded(
+    files: SetFiles, submissions: list[tuple[str, bytes]], settings: Settings, done: Callable[[], None]
+) -> dict[str, Result]:
+    """Judge submissions (a student's name and a notebook's bytes) as any class is judged; `done` is told of each."""
+    results: dict[str, Result] = {}
+
+    def keep(result: Result) -> None:
+        results[result.student] = result
+        done()
+
+    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
+        run = Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs + 2)
+        try:
+            for student, data in submissions:
+                prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])
+                if isinstance(prepared, Result):
+                    keep(prepared)
+                else:
+                    for step in run.submit(prepared):
+                        keep(step.result)
+            while run.pending:
+                for step in run.wait():
+                    keep(step.result)
+        finally:
+            run.close()
+    return results

@@ -1,0 +1,490 @@
+"""The audit finds what is wrong with a set: tiny sets, each broken in one way."""
+
+import io
+import json
+import textwrap
+import time
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from rich.console import Console
+
+from autograder.audit.audit import audit_set
+from autograder.audit.forked import run_apart
+from autograder.audit.mutants import mutants_of
+from autograder.audit.report import AuditReport, print_table
+from autograder.course import Course
+
+SHIFT = '''
+def centred(x):
+    """The array without its mean."""
+    ### BEGIN SOLUTION
+    middle = x.mean(axis=-1, keepdims=True)
+    return x - middle
+    ### END SOLUTION
+'''
+SHIFT_TESTS = """
+assert np.allclose(centred(np.array([1.0, 2.0, 6.0])), [-2, -1, 3]), "1, 2, 6 have the mean 3."
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check
+
+
+@check("rows of any number", points=18)
+def _(rng):
+    agrees(centred, rng.normal(size=(3, 4)))
+    agrees(centred, rng.normal(size=(2, 3, 5)))
+### END HIDDEN TESTS
+"""
+CHOICE = """
+### BEGIN SOLUTION
+answer = "b"
+### END SOLUTION
+"""
+CHOICE_TESTS = """
+# The answer is one letter.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, compare, reference
+
+
+@check("the right letter")
+def _():
+    compare(answer, reference.answer)
+### END HIDDEN TESTS
+"""
+CATALOGUE = """
+from autograder.catalogue import edited, right, wrong
+
+
+@wrong("centred", says="You subtract the mean of all entries.")
+def mean_of_everything(x):
+    return x - x.mean()
+
+
+edited("centred", "added", "x - middle", "x + middle", says="You add the mean.")
+
+
+@wrong("answer", says="That is the other one.")
+def letter_a(student_id):
+    return "a"
+
+
+@right("centred")
+def by_matrix(x):
+    n = x.shape[-1]
+    return x @ (np.eye(n) - np.ones((n, n)) / n)
+
+
+@right("answer")
+def letter_b(student_id):
+    return "b"
+"""
+MODEL_ANSWER = "**Model answer.** Because.\n\n**Rubric** (1 point)\n\n- **1 point**: says because."
+
+
+def meta(grade_id, grade=False, solution=False, points=None):
+    data = {"grade": grade, "solution": solution, "locked": not solution, "schema_version": 3, "task": False}
+    return {"nbgrader": {**data, "grade_id": grade_id, **({"points": points} if points is not None else {})}}
+
+
+class Sets:
+    """Writes sets into a course folder and audits them."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        (folder / "nbgrader_config.py").write_text(
+            "c = get_config()\nc.CourseDirectory.source_directory = 'source'\n"
+            "c.CourseDirectory.ignore = ['catalogue.py', '__pycache__']\n"
+        )
+
+    def write(self, exercises, catalogue=CATALOGUE, answer=MODEL_ANSWER, helpers="import numpy as np"):
+        """`exercises`: (grade_id, solution cell, test cell, points)."""
+        cells = [new_markdown_cell("# A tiny set", id="intro", metadata=meta("intro"))]
+        cells.append(new_code_cell('student_id = "..."', id="student-id"))
+        cells.append(new_code_cell(helpers, id="helpers", metadata=meta("helpers")))
+        for grade_id, solution, tests, points in exercises:
+            cells.append(new_code_cell(solution.strip(), id=grade_id, metadata=meta(grade_id, solution=True)))
+            data = meta(f"{grade_id}-tests", grade=True, points=points)
+            cells.append(new_code_cell(tests.strip(), id=f"{grade_id}-tests", metadata=data))
+        cells.append(new_markdown_cell(answer, id="why", metadata=meta("why", grade=True, solution=True, points=1)))
+        folder = self.folder / "source" / "tiny"
+        folder.mkdir(parents=True, exist_ok=True)
+        nbformat.write(new_notebook(cells=cells), folder / "tiny.ipynb")
+        (folder / "catalogue.py").write_text(catalogue)
+
+    def audit(self, exercises=None, seeds=6, quick=True, **more) -> AuditReport:
+        self.write(exercises or self.good(), **more)
+        return audit_set(Course(self.folder), "tiny", seeds=seeds, quick=quick)
+
+    @staticmethod
+    def good():
+        return [("shift", SHIFT, SHIFT_TESTS, 19), ("choice", CHOICE, CHOICE_TESTS, 1)]
+
+
+@pytest.fixture
+def sets(tmp_path):
+    return Sets(tmp_path)
+
+
+def breaches(report, kind):
+    return [b.text for b in report.breaches if b.kind == kind]
+
+
+def only(report, kind):
+    """The texts of the breaches, all of one kind."""
+    assert {b.kind for b in report.breaches} == {kind}, report.breaches
+    return breaches(report, kind)
+
+
+# ------------------------------------------------------------------------------------------- whole audits
+
+
+def test_good_set_is_green(sets):
+    report = sets.audit()
+    assert report.ok, report.breaches
+    assert report.points == 21 and report.reference_full and report.flaky == 0
+    assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 3, 3)
+    assert report.total("mutants") == report.total("killed") > 5
+    assert report.total("trivial") == report.total("trivial_zero") == 5 + 3
+    assert report.seconds_per_submission is None
+    data = json.loads(json.dumps(report.to_json()))
+    assert data["ok"] is True and data["exercises"][0]["grade_id"] == "shift-tests"
+
+
+def test_good_set_is_green_in_the_sandbox(sets):
+    report = sets.audit(quick=False, seeds=2)
+    assert report.ok, report.breaches
+    assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 3, 3)
+    assert 0 < report.seconds_per_submission < 60
+
+
+def test_table_shows_what_was_found(sets):
+    good = sets.audit(seeds=1)
+    bad = sets.audit(answer="Because.", seeds=1)
+    text = io.StringIO()
+    print_table([good, bad], Console(file=text, width=120))
+    shown = text.getvalue()
+    assert "none" in shown and "breach (source) why: this written question has no rubric" in shown
+
+
+def test_broken_reference_is_the_only_breach(sets):
+    wrong = SHIFT.replace("x - middle", "x + middle")
+    report = sets.audit([("shift", wrong, SHIFT_TESTS, 20)], catalogue="")
+    assert any("'the examples in the notebook': 1, 2, 6 have the mean 3." in t for t in breaches(report, "reference"))
+    assert not report.reference_full and report.total("mutants") == 0
+
+
+def test_source_that_does_not_run_is_a_breach(sets):
+    assert "division by zero" in only(sets.audit(helpers="import numpy as np\n1 / 0"), "source")[0]
+
+
+def test_catalogue_that_does_not_run_is_a_breach(sets):
+    assert "catalogue.py fails" in only(sets.audit(catalogue="nonsense"), "source")[0]
+
+
+# ------------------------------------------------------------------------------------------ kinds of breach
+
+
+WEAK_TESTS = SHIFT_TESTS.replace("(3, 4)", "(1, 4)").replace("(2, 3, 5)", "(5,)")
+
+
+def test_checks_that_ask_too_little_leave_survivors(sets):
+    report = sets.audit([("shift", SHIFT, WEAK_TESTS, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], seeds=1)
+    old, new = "middle = x.mean(axis=-1, keepdims=True)", "middle = x.mean(keepdims=True)"
+    assert (old, new, "") in {(s.old, s.new, s.why) for s in report.survivors}
+    assert f"no test notices line 4: {old} → {new}" in breaches(report, "mutant")
+    assert any(t.startswith("only ") for t in breaches(report, "mutant"))
+    assert report.total("killed") < report.total("mutants")
+
+
+def test_explained_survivor_is_accepted(sets):
+    same = SHIFT.replace("x.mean(axis=-1, keepdims=True)", "x.mean(axis=-1, keepdims=True) * max(len(x), 1) / len(x)")
+    exercises = [("shift", same, SHIFT_TESTS, 19), ("choice", CHOICE, CHOICE_TESTS, 1)]
+    found = {(s.old, s.new) for s in sets.audit(exercises, seeds=1).survivors}
+    assert any("max(len(x), 0)" in new for _, new in found)
+    why = 'survivor("centred", "max(len(x), 1)", "max( len(x) ,0)", why="No axis has length 0.")\n'
+    head = CATALOGUE.replace("import edited", "import edited, survivor")
+    report = sets.audit(exercises, catalogue=head + why, seeds=1)
+    explained = [s for s in report.survivors if s.why]
+    assert explained and all("max(len(x), 0)" in s.new for s in explained)
+    assert report.total("explained") == len(explained)
+    assert not any("max(len(x), 0)" in text for text in breaches(report, "mutant"))
+
+
+def test_explanation_without_survivor_is_a_breach(sets):
+    why = 'survivor("centred", "keepdims=True", "keepdims=False", why="It never mattered.")\n'
+    report = sets.audit(catalogue=CATALOGUE.replace("import edited", "import edited, survivor") + why, seeds=1)
+    assert only(report, "mutant") == [
+        "no survivor of 'centred' turns 'keepdims=True' into 'keepdims=False': drop that line"
+    ]
+
+
+def test_flaky_check_is_found(sets):
+    flaky = SHIFT_TESTS.replace("def _(rng):", "def _(rng):\n    assert rng.random() < 0.8, 'bad luck'")
+    report = sets.audit([("shift", SHIFT, flaky, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], seeds=40)
+    found = [t for t in breaches(report, "seeds") if t.startswith("the reference: ")]
+    assert found and "bad luck" in found[0]
+    assert report.flaky > 0
+
+
+def test_missed_misconception_is_a_breach(sets):
+    report = sets.audit([("shift", SHIFT, WEAK_TESTS, 19), ("choice", CHOICE, CHOICE_TESTS, 1)])
+    assert breaches(report, "wrong variant") == ["mean_of_everything gets full marks"]
+    assert report.total("caught") == 2
+    assert any(t.startswith("mean_of_everything: with 6 seeds") for t in breaches(report, "seeds"))
+
+
+def test_misconception_that_cannot_be_told_from_another_is_counted(sets):
+    twin = '\n\n@wrong("centred", says="The same again.")\ndef doubled(x):\n    return x - x.mean()\n'
+    report = sets.audit(catalogue=CATALOGUE + twin, seeds=1)
+    assert report.unnamed == ["doubled: named as mean_of_everything"]
+    assert only(report, "naming") == ["only 3 of 4 misconceptions are named first (at least 95%)"]
+
+
+def test_right_variant_without_full_marks_is_a_breach(sets):
+    strict = SHIFT_TESTS.replace("def _(rng):", "def _(rng):\n    assert centred(np.ones(1)).dtype == np.float64")
+    variant = (
+        '\n\n@right("centred")\ndef in_single(x):\n    return (x - x.mean(axis=-1, keepdims=True)).astype(np.float32)\n'
+    )
+    report = sets.audit(
+        [("shift", SHIFT, strict, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], catalogue=CATALOGUE + variant
+    )
+    assert any(t.startswith("in_single does not get full marks: 'rows of") for t in breaches(report, "right variant"))
+
+
+def test_trivial_answer_that_scores_is_a_breach(sets):
+    kind = SHIFT_TESTS.replace("points=18", "points=17").replace(
+        "### END",
+        '\n@check("the mean is nought")\ndef _(rng):\n'
+        "    assert abs(np.mean(centred(rng.normal(size=5)))) < 1e-9\n### END",
+    )
+    report = sets.audit([("shift", SHIFT, kind, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], seeds=1)
+    assert only(report, "trivial") == ["zeros of the right shape passes 'the mean is nought'"]
+
+
+def test_trivial_data_that_scores_is_a_breach(sets):
+    easy = CHOICE_TESTS.replace("compare(answer, reference.answer)", "assert answer != 'a'")
+    report = sets.audit([("shift", SHIFT, SHIFT_TESTS, 19), ("choice", CHOICE, easy, 1)], seeds=1)
+    assert set(breaches(report, "trivial")) == {
+        "None passes 'the right letter'",
+        "an empty string passes 'the right letter'",
+    }
+
+
+def test_disorder_in_the_source_is_found(sets):
+    twice = SHIFT_TESTS.replace(
+        "### END", '\n@check("rows of any number")\ndef _(rng):\n    agrees(centred, np.ones(2))\n### END'
+    )
+    only_examples = "assert answer == 'b'"
+    report = sets.audit(
+        [("shift", SHIFT, twice, 30), ("choice", CHOICE, only_examples, 12)],
+        catalogue=CATALOGUE.split("@wrong")[0] + '@right("np")\ndef nothing(student_id):\n    return 1\n',
+        answer="Because.",
+        seeds=1,
+    )
+    found = breaches(report, "source")
+    for part in (
+        "two checks are called 'rows of any number'",
+        "the cell has 30 points, but its checks make 20",
+        "there is no hidden check",
+        "the set has 43 points, not 20 to 40",
+        "no misconception is catalogued",
+        "which no test cell judges",
+        "no rubric",
+    ):
+        assert any(part in text for text in found), (part, found)
+
+
+def test_variant_that_needs_names_outside_the_notebook_fails_in_the_sandbox(sets):
+    helped = "\n\nONE = 1\n\n\n" + textwrap.dedent("""
+        @right("centred")
+        def with_a_constant(x):
+            return ONE * (x - x.mean(axis=-1, keepdims=True))
+    """)
+    report = sets.audit(catalogue=CATALOGUE + helped, quick=False, seeds=1)
+    assert "name 'ONE' is not defined" in only(report, "right variant")[0]
+
+
+def test_exercise_that_falls_with_another_is_found_in_the_sandbox(sets):
+    scaled = 'def scaled(x):\n    """x"""\n    ### BEGIN SOLUTION\n    return 2.0 * centred(x)\n    ### END SOLUTION\n'
+    tests = SHIFT_TESTS.replace("centred", "scaled").replace("[-2, -1, 3]", "[-4, -2, 6]")
+    exercises = [("shift", SHIFT, SHIFT_TESTS, 19), ("scaled", scaled, tests, 19)]
+    catalogue = CATALOGUE.split('@wrong("answer"')[0] + (
+        '\n\n@wrong("scaled", says="Twice means two.")\ndef thrice(x):\n    return 3 * centred(x)\n'
+    )
+    report = sets.audit(exercises, catalogue=catalogue, quick=False, seeds=1)
+    assert len(only(report, "independence")) == 2
+    uses = tests.replace("import agrees, check", 'import agrees, check, uses\n\nuses("centred")')
+    report = sets.audit([exercises[0], ("scaled", scaled, uses, 19)], catalogue=catalogue, quick=False, seeds=1)
+    assert report.ok, report.breaches
+
+
+MODULE = '''
+class Doubler(torch.nn.Module):
+    """Twice the input."""
+
+    ### BEGIN SOLUTION
+    def __init__(self, width):
+        super().__init__()
+        self.factor = torch.nn.Parameter(torch.full((width,), 2.0))
+
+    def forward(self, x):
+        return self.factor * x
+    ### END SOLUTION
+'''
+MODULE_TESTS = """
+# No examples here.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, compare
+
+
+@check("twice", points=10)
+def _(rng):
+    x = torch.tensor(rng.normal(size=(2, 3)), dtype=torch.float32)
+    compare(Doubler(3)(x), 2 * x)
+
+
+@check("any output", points=10)
+def _(rng):
+    Doubler(3)(torch.ones(3))
+### END HIDDEN TESTS
+"""
+
+
+def test_trivial_classes(sets):
+    catalogue = 'from autograder.catalogue import edited\nedited("Doubler", "thrice", "2.0", "3.0", says="No.")\n'
+    report = sets.audit([("module", MODULE, MODULE_TESTS, 20)], catalogue=catalogue, seeds=1, helpers="import torch")
+    trivial = breaches(report, "trivial")
+    assert sorted(t.split(" passes ")[0] for t in trivial) == [
+        "None",
+        "an empty string",
+        "the first argument",
+        "zeros of the right shape",
+    ]
+    assert all(t.endswith("passes 'any output'") for t in trivial)
+    assert not breaches(report, "seeds") + breaches(report, "wrong variant")
+
+
+PERSONAL = """
+number = drawn(student_id)
+### BEGIN SOLUTION
+twice = 2.0 * number
+### END SOLUTION
+"""
+PERSONAL_TESTS = """
+assert twice > 0, "Twice a positive number is positive."
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, compare
+
+
+@check("twice your number", points=18)
+def _():
+    compare(twice, 2.0 * drawn(student_id))
+### END HIDDEN TESTS
+"""
+
+
+def test_personal_numbers_are_audited_with_many_ids(sets):
+    helpers = "import zlib\n\n\ndef drawn(student_id):\n    return float(1 + zlib.crc32(student_id.encode()) % 50)"
+    catalogue = textwrap.dedent("""
+        from autograder.catalogue import edited, right, wrong
+
+        edited("twice", "thrice", "2.0", "3.0", says="That is three times.")
+        edited("twice", "added", "2.0 * number", "number + number")
+
+
+        @wrong("twice", says="That is the number itself.")
+        def once(student_id):
+            return drawn(student_id)
+
+
+        @right("twice")
+        def in_steps(student_id):
+            return sum([drawn(student_id)] * 2)
+    """)
+    exercise = ("twice", PERSONAL, PERSONAL_TESTS, 19)
+    report = sets.audit([exercise], catalogue=catalogue, quick=False, helpers=helpers, seeds=20)
+    assert report.ok, report.breaches
+    assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 2, 2)
+
+
+# ------------------------------------------------------------------------------------------------- mutants
+
+
+def test_mutants_leave_given_text_alone():
+    cell = textwrap.dedent('''
+        def f(x, axis: int = -1, *, scale=2.0) -> int:
+            """Adds 1 + 1."""
+            given = 3 + 4
+            ### BEGIN SOLUTION
+            """1 + 1"""
+            if axis < 0:
+                raise ValueError(f"{axis + 1}")
+            return x.sum(axis=axis) + 5  # 6 + 6
+            ### END SOLUTION
+    ''').strip()
+    found = mutants_of(cell)
+    assert {m.line for m in found} == {6, 7, 8}
+    changed = {m.new for m in found}
+    assert {"if axis <= 0:", "if axis >= 0:", "pass", "return x.sum() + 5  # 6 + 6"} <= changed
+    assert "return x.sum(axis=axis) - 5  # 6 + 6" in changed
+    assert [m.new for m in found if m.line == 7] == ["pass"]
+    assert len({m.text for m in found}) == len(found)
+
+
+def test_mutants_of_our_own():
+    cell = "### BEGIN SOLUTION\na = f((p + q) @ r.T, s, axis=1)\nb = np.swapaxes(a, -1, -2)\n### END SOLUTION"
+    changed = {m.new for m in mutants_of(cell)}
+    assert "a = f((p + q) @ r, s, axis=1)" in changed
+    assert "a = f((p + q) @ r.T, s)" in changed
+    assert "a = f(s, (p + q) @ r.T, axis=1)" in changed
+    assert "a = f(((r.T)) @ (p + q), s, axis=1)" in changed
+    assert "b = np.swapaxes(-1, a, -2)" in changed
+    assert "b = np.swapaxes(a, -2, -1)" not in changed
+
+
+def test_mutants_of_text_that_is_not_ascii():
+    found = mutants_of("### BEGIN SOLUTION\nβ = {'größe': f(α, 1)}\n### END SOLUTION")
+    assert "β = {'größe': f(1, α)}" in {m.new for m in found}
+
+
+def test_mutant_that_never_ends_is_killed(sets):
+    loop = SHIFT.replace("    middle", "    n = 3\n    while n > 0:\n        n -= 1\n    middle")
+    began = time.monotonic()
+    report = sets.audit([("shift", loop, SHIFT_TESTS, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], seeds=1)
+    assert time.monotonic() - began < 200
+    endless = {m.new for m in mutants_of(loop.strip())} & {"n += 1", "n -= 0"}
+    assert endless and not endless & {s.new for s in report.survivors}
+
+
+# --------------------------------------------------------------------------------------------- forked tasks
+
+
+def test_tasks_end_apart():
+    def hog():
+        return len(np.ones((1 << 40,)))
+
+    def die():
+        raise SystemExit(3)
+
+    told = []
+    tasks = [(lambda: 1, 20), (lambda: time.sleep(60), 0.5), (hog, 20), (die, 20), (lambda: "x" * 300_000, 20)]
+    ran = run_apart(tasks, 2, lambda number, result: told.append(number))
+    assert [r.lost for r in ran] == ["", "timeout", "crashed", "crashed", ""]
+    assert ran[0].value == 1 and len(ran[4].value) == 300_000
+    assert sorted(told) == [0, 1, 2, 3, 4]
+
+
+def test_torch_works_apart():
+    import torch
+
+    torch.set_num_threads(1)
+
+    def gradient():
+        x = torch.ones(200, 200, requires_grad=True)
+        (x @ x).sum().backward()
+        return float(x.grad.sum())
+
+    expected = gradient()
+    assert [r.value for r in run_apart([(gradient, 60)] * 3, 2)] == [expected] * 3
