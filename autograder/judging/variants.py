@@ -151,7 +151,8 @@ def _with_parts(cell: str, base: str, text: str) -> str:
             raise ValueError(f"a class holds methods only, not line {node.lineno} of it")
         part = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         place = own.get(node.name)
-        parts.append((place.lineno, place.end_lineno, part) if place else (found.end_lineno + 1, found.end_lineno, part))
+        first, last = (place.lineno, place.end_lineno) if place else ((found.end_lineno or 0) + 1, found.end_lineno)
+        parts.append((first, last, part))
     return _with_lines(cell, parts)
 
 
