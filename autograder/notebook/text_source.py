@@ -28,7 +28,7 @@ from autograder.errors import AutograderError
 
 STUDENT_ID = "student-id"
 MADE_FROM = "made-from-text"
-OF_JUPYTEXT = ("cell_marker", "lines_to_next_cell", "lines_to_end_of_cell_marker")
+OF_JUPYTEXT = ("title", "cell_marker", "lines_to_next_cell", "lines_to_end_of_cell_marker")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -64,8 +64,8 @@ def _complete(cell: NotebookNode, path: Path) -> None:
     """Give a cell its id and the marks that its line leaves out."""
     for name in OF_JUPYTEXT:
         cell.metadata.pop(name, None)
-    if "title" in cell.metadata:  # what jupytext cannot read as `key=value` it takes for a title
-        raise BadText(f"{path} has a cell line that cannot be read: # %% {cell.metadata.title}")
+    if "incorrectly_encoded_metadata" in cell.metadata:
+        raise BadText(f"{path} has a cell line that cannot be read: # %% {cell.metadata.incorrectly_encoded_metadata}")
     marks = cell.metadata.get("nbgrader")
     if marks is not None and not (isinstance(marks, dict) and isinstance(marks.get("grade_id"), str)):
         raise BadText(f'{path} has a cell line without a name: nbgrader={json.dumps(marks)} needs "grade_id": "…"')
