@@ -67,7 +67,8 @@ class Catalogue:
             for node in tree.body
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         }
-        catalogue.registered = registered = []
+        registered: list[tuple[str, dict[str, Any]]] = []
+        catalogue.registered = registered
         try:
             exec(compile(tree, f"<{self.where}: catalogue.py>", "exec"), {**reference, "__name__": "catalogue"})
         except Exception as error:

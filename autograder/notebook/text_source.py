@@ -41,7 +41,7 @@ def read_text(path: Path) -> NotebookNode:
     try:
         text = path.read_text(encoding="utf-8")
         compile(text, path.name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        notebook = jupytext.reads(text, fmt="py:percent")
+        notebook: NotebookNode = jupytext.reads(text, fmt="py:percent")
     except (OSError, UnicodeDecodeError) as error:
         raise BadText(f"{path} cannot be read: {error}") from error
     except SyntaxError as error:
@@ -130,7 +130,7 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
         part.replace(path)  # a reader sees the old one or the new one
 
 
-class WithoutOrigin(NbGraderPreprocessor):
+class WithoutOrigin(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
     """Drops the cell that says which text a notebook was made from, before nbgrader releases it."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
