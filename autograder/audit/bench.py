@@ -54,7 +54,7 @@ class Bench:
     @classmethod
     def of_set(cls, files: SetFiles) -> Bench:
         """Raises BadSource."""
-        source = Judged.from_text(files.notebook_text, files.catalogue, files.name)
+        source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
         texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
         return cls(source, {s: texts[s] for s in source.solutions})
 

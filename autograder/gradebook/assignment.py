@@ -53,7 +53,7 @@ def ensure_assignment(course: Course, files: SetFiles) -> list[str]:
     notebook = _as_saved(course, files)
     kernelspec = json.dumps(notebook.metadata.get("kernelspec", {}))
     boxes, source = _cells(notebook)
-    notebooks = {p.stem for p in files.folder.glob("*.ipynb")}
+    notebooks = {files.name, *(p.stem for p in files.folder.glob("*.ipynb"))}
 
     def work(db: Session) -> list[str]:
         row, removed = _match_notebook(db, course, files.name, notebooks)

@@ -56,7 +56,7 @@ LONGEST_ID = 200
 OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
 OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
-OF_THE_SET = ("source", "catalogue", "files")
+OF_THE_SET = ("source", "catalogue", "set_checks", "files")
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
@@ -79,11 +79,12 @@ class Job:
     notes: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     arrived: str = ""
+    set_checks: str = ""
 
     def to_bytes(self) -> bytes:
         """Three lines of JSON: the submission's own fields, its cells, and what is the same for the whole class."""
         own = {name: value for name, value in vars(self).items() if name not in ("cells", *OF_THE_SET)}
-        of_the_set = _set_to_bytes(self.source, self.catalogue, *self.files.items())
+        of_the_set = _set_to_bytes(self.source, self.catalogue, self.set_checks, *self.files.items())
         return b"\n".join([json.dumps(own).encode(), self.cells.encode(), of_the_set])
 
     @classmethod
@@ -116,8 +117,8 @@ class Job:
 
 
 @lru_cache(maxsize=2)
-def _set_to_bytes(source: str, catalogue: str, *files: tuple[str, str]) -> bytes:
-    return json.dumps(dict(zip(OF_THE_SET, (source, catalogue, dict(files)), strict=True))).encode()
+def _set_to_bytes(source: str, catalogue: str, set_checks: str, *files: tuple[str, str]) -> bytes:
+    return json.dumps(dict(zip(OF_THE_SET, (source, catalogue, set_checks, dict(files)), strict=True))).encode()
 
 
 @lru_cache(maxsize=2)
@@ -174,6 +175,7 @@ def run_test_cell(
     `draws` says that the checks' figures are wanted; without `compares` every answer is as good as another.
     """
     client.transcript = []
+    source.share_checks()
     current = Session(
         seed, test.grade_id, client, source.reference, explain, check_seconds, draws=draws, compares=compares
     )
@@ -688,7 +690,7 @@ def source_of(job: Job) -> Judged:
         os.environ["MPLBACKEND"] = "agg"  # for a set that draws; others need not import matplotlib
         gc.freeze()  # modules stay: the collector need not look at them again, nor at the end
         gc.enable()  # a worker of the pool imported them without it
-        _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment)
+        _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment, job.set_checks)
     return _sources[job.assignment_version]
 
 
