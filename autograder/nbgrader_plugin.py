@@ -28,7 +28,7 @@ from traitlets import Unicode
 if TYPE_CHECKING:
     from autograder.course import SetFiles
     from autograder.gradebook.gradebook import Written
-    from autograder.judging.judge import Job
+    from autograder.judging.job import Job
     from autograder.results import Result
 
 HERE = __name__

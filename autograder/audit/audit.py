@@ -37,10 +37,13 @@ from autograder.audit.mutants import BEGIN, END, Mutant, Ran, mutants_of, run_ap
 from autograder.course import Course, SetFiles
 from autograder.grading.runner import Prepared, Run, Settings, local_executor
 from autograder.grading.store import Store
-from autograder.judging.judge import EXAMPLES, Job, Judged, Outcome, run_test_cell
-from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.client import Client
+from autograder.judging.job import Job
 from autograder.judging.recognition import recognise
+from autograder.judging.reference import Judged
 from autograder.judging.source import BadSource, Source, TestCell
+from autograder.judging.test_cells import EXAMPLES, Outcome, run_test_cell
+from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import BadCatalogue, Survivor, Variant, value_for
 from autograder.notebook.names import bound_names
 from autograder.results import GRADED, Exercise, Result
