@@ -16,9 +16,13 @@ from traitlets.config import Config, PyFileConfigLoader
 
 from autograder.errors import AutograderError
 from autograder.notebook.rebuild import Place, places_of, release_view
+from autograder.notebook.text_source import BadText, made_from_text, read_text, write_notebook
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
+SET_CHECKS = "set_checks.py"
+PRIVATE = (CATALOGUE, SET_CHECKS)
+"""What stands beside a set's notebook and never reaches students."""
 
 
 class CourseError(AutograderError):
@@ -33,13 +37,21 @@ def file_number(path: Path) -> tuple[int, int]:
 
 @dataclass
 class SetFiles:
-    """One set of the course: its source notebook, catalogue and data files, read from disk."""
+    """One set of the course: its source notebook, catalogue, shared checks and data files, read from disk.
+
+    `path` is what was read: `NAME.py`, or `NAME.ipynb`. `notebook_text` is the notebook as JSON in either case.
+    """
 
     name: str
-    folder: Path
+    path: Path
     notebook_text: str
     catalogue: str
+    set_checks: str
     files: dict[str, bytes]
+
+    @property
+    def folder(self) -> Path:
+        return self.path.parent
 
     @cached_property
     def source(self) -> nbformat.NotebookNode:
@@ -62,7 +74,7 @@ class SetFiles:
     @cached_property
     def version(self) -> str:
         """A digest of everything that decides the verdicts of this set."""
-        digest = hashlib.sha256(self.notebook_text.encode() + b"\0" + self.catalogue.encode())
+        digest = hashlib.sha256("\0".join([self.notebook_text, self.catalogue, self.set_checks]).encode())
         for name in sorted(self.files):
             digest.update(name.encode() + b"\0" + self.files[name] + b"\0")
         return digest.hexdigest()[:16]
@@ -71,6 +83,19 @@ class SetFiles:
     def own_numbers(self) -> set[tuple[int, int]]:
         """The `file_number` of every file in the set's source folder."""
         return {file_number(path) for path in self.folder.rglob("*") if path.is_file()}
+
+    def make_ready(self, dirs: CourseDirectory) -> None:
+        """Let nbgrader read the set from its source folder: the notebook of a text, and nothing private to copy.
+
+        Raises CourseError where the folder cannot be written.
+        """
+        if self.path.suffix != ".py":
+            return
+        dirs.ignore = [*(name for name in dirs.ignore if name != self.path.name), self.path.name]
+        try:
+            write_notebook(self.source, self.path.with_suffix(".ipynb"))
+        except OSError as error:
+            raise CourseError(f"the notebook of {self.path} cannot be written beside it: {error}") from error
 
     @property
     def files_as_text(self) -> dict[str, str]:
@@ -121,26 +146,30 @@ class Course:
         )
 
     def set_names(self) -> list[str]:
-        """Names of the sets that have a source notebook of their own name, in order."""
+        """Names of the sets that have a source of their own name, a text or a notebook, in order."""
         if not self.source_folder.is_dir():
             raise CourseError(f"there is no folder of source notebooks at {self.source_folder}")
-        return sorted(p.name for p in self.source_folder.iterdir() if (p / f"{p.name}.ipynb").exists())
+        folders = self.source_folder.iterdir()
+        return sorted(p.name for p in folders if any((p / f"{p.name}{kind}").exists() for kind in (".py", ".ipynb")))
 
     def set_files(self, name: str) -> SetFiles:
-        """Raises CourseError for an unknown set."""
+        """Raises CourseError for an unknown set, and for one whose source cannot be read."""
         if name not in self._sets:
             known = self.set_names()
             if name not in known:
                 raise CourseError(f"there is no set {name!r}; the sets are {', '.join(known) or 'none'}")
             folder = self.source_folder / name
-            ignore = [*self.dirs.ignore, "*.ipynb"]
+            try:
+                path, notebook = _read_source(folder)
+            except BadText as error:
+                raise CourseError(str(error)) from error
+            ignore = [*self.dirs.ignore, "*.ipynb", f"{name}.py", *PRIVATE]
             files = {
                 os.path.relpath(path, folder): Path(path).read_bytes() for path in find_all_files(str(folder), ignore)
             }
-            catalogue = folder / CATALOGUE
-            text = catalogue.read_text(encoding="utf-8") if catalogue.exists() else ""
-            notebook = (folder / f"{name}.ipynb").read_text(encoding="utf-8")
-            self._sets[name] = SetFiles(name, folder, notebook, text, files)
+            private = (folder / own for own in PRIVATE)
+            texts = [p.read_text(encoding="utf-8") if p.exists() else "" for p in private]
+            self._sets[name] = SetFiles(name, path, notebook, *texts, files)
         return self._sets[name]
 
     def submissions(self, name: str) -> dict[str, Path]:
@@ -177,3 +206,13 @@ class Course:
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]
+
+
+def _read_source(folder: Path) -> tuple[Path, str]:
+    """The file that a set was written in, and its notebook as JSON. Raises CourseError, BadText."""
+    text, notebook = (folder / f"{folder.name}{kind}" for kind in (".py", ".ipynb"))
+    if not text.exists():
+        return notebook, notebook.read_text(encoding="utf-8")
+    if notebook.exists() and not made_from_text(notebook):
+        raise CourseError(f"{folder} holds both {text.name} and {notebook.name}, but a set has one source: remove one")
+    return text, nbformat.writes(read_text(text))

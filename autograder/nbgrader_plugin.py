@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode, v4
-from nbgrader.converters import Autograde, GenerateFeedback, NbGraderException
+from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Unicode
@@ -32,20 +32,25 @@ if TYPE_CHECKING:
     from autograder.results import Result
 
 HERE = __name__
-IGNORED = "catalogue.py"
+IGNORED = ("catalogue.py", "set_checks.py")
 
 
 def configure(c: Any) -> None:
     """Set in the configuration object `c` of nbgrader_config.py what makes nbgrader grade with this engine."""
     ignored = c.CourseDirectory.get("ignore")
     ignored = ignored if isinstance(ignored, list) else CourseDirectory.class_traits()["ignore"].default()
-    c.CourseDirectory.ignore = [*(name for name in ignored if name != IGNORED), IGNORED]
+    c.CourseDirectory.ignore = [*(name for name in ignored if name not in IGNORED), *IGNORED]
 
     c.Autograde.exporter_class = f"{HERE}.SubmissionExporter"
     c.Autograde.pre_convert_hook = f"{HERE}.expect_the_set"
     c.Autograde.sanitize_preprocessors = [f"{HERE}.Rebuild"]
     # SaveVerdicts assigns the penalties for lateness too, with the plugin of AssignLatePenalties.
     c.Autograde.autograde_preprocessors = [f"{HERE}.RunEngine", f"{HERE}.SaveVerdicts"]
+
+    # A set may be written as text; nbgrader reads a notebook that is made from it.
+    usual = GenerateAssignment.class_traits()["preprocessors"].default()
+    drop = "autograder.notebook.text_source.WithoutOrigin"
+    c.GenerateAssignment.preprocessors = [drop, *(f"{p.__module__}.{p.__name__}" for p in usual)]
 
     # Rubrics stand beside the answers in autograded/, and stay there.
     usual = GenerateFeedback.class_traits()["preprocessors"].default()
@@ -59,15 +64,16 @@ def configure(c: Any) -> None:
 
 
 def _install() -> None:
-    """Let nbgrader use `CourseAutograde` where it names its own converter, and read bad timestamps without a crash.
+    """Let nbgrader use our converters where it names its own, and read bad timestamps without a crash.
 
-    nbgrader has no setting for the converter's class, and its hooks come too late for a folder without any .ipynb
+    nbgrader has no setting for a converter's class, and its hooks come too late for a folder without any .ipynb
     file and for a timestamp that is none. Courses without `configure` in the same process notice nothing.
     """
-    for name in ("nbgrader.converters", "nbgrader.apps.autogradeapp", "nbgrader.apps.api"):
-        module = sys.modules.get(name)
-        if module is not None and getattr(module, "Autograde", None) is Autograde:
-            module.Autograde = CourseAutograde
+    for name in ("converters", "apps.autogradeapp", "apps.generateassignmentapp", "apps.api"):
+        module = sys.modules.get(f"nbgrader.{name}")
+        for usual, ours in ((Autograde, CourseAutograde), (GenerateAssignment, CourseGenerate)):
+            if module is not None and getattr(module, usual.__name__, None) is usual:
+                setattr(module, usual.__name__, ours)
     api = sys.modules.get("nbgrader.apps.api")
     if api is not None and api.NbGraderAPI.get_submitted_timestamp is not _submitted_timestamp:
         # Formgrader lists a class with this method; one bad timestamp.txt would take the list from all of them.
@@ -213,7 +219,26 @@ class WithoutRubrics(NbGraderPreprocessor):
         return without_rubrics(nb), resources
 
 
-# --- the converter ---------------------------------------------------------------------------------------------------
+# --- the converters --------------------------------------------------------------------------------------------------
+
+
+class CourseGenerate(GenerateAssignment):
+    """nbgrader's GenerateAssignment, for sets that are written as text too."""
+
+    def init_notebooks(self) -> None:
+        from autograder.course import CONFIG, Course, CourseError
+
+        name, root = self.coursedir.assignment_id, Path(self.coursedir.root)
+        try:
+            if (root / CONFIG).exists():
+                course = Course(root)
+                course.dirs, course.config = self.coursedir, self.config
+                if name in course.set_names():
+                    course.set_files(name).make_ready(self.coursedir)
+        except CourseError as error:
+            self.log.error(str(error))
+            raise NbGraderException(str(error)) from error
+        super().init_notebooks()
 
 
 class CourseAutograde(Autograde):

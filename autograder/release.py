@@ -19,7 +19,7 @@ import nbformat
 from nbgrader.converters import GenerateAssignment, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 
-from autograder.course import CATALOGUE, Course, CourseError, SetFiles
+from autograder.course import PRIVATE, Course, CourseError, SetFiles
 from autograder.grading.store import write_atomically
 from autograder.judging.source import split_tests
 from autograder.notebook.rebuild import release_view
@@ -42,7 +42,7 @@ def release(course: Course, name: str) -> Path:
     files = course.set_files(name)
     _check_ids(files)
     with tempfile.TemporaryDirectory(prefix="release-") as place:
-        made = _generate(course, name, Path(place))
+        made = _generate(course, files, Path(place))
         found = {p.relative_to(made).as_posix(): p.read_bytes() for p in sorted(made.rglob("*")) if p.is_file()}
     leaks = list(leaks_in(course, files, found))
     if leaks:
@@ -60,9 +60,9 @@ def _check_ids(files: SetFiles) -> None:
             raise ReleaseError(f"{files.name}: cell {number} of the source has no id; save it as nbformat 4.5 or newer")
 
 
-def _generate(course: Course, name: str, place: Path) -> Path:
+def _generate(course: Course, files: SetFiles, place: Path) -> Path:
     """Run nbgrader's converter into `place`, without the database (`ensure_assignment` looks after that)."""
-    config = deepcopy(course.config)
+    config, name = deepcopy(course.config), files.name
     config.CourseDirectory.assignment_id = name
     config.CourseDirectory.release_directory = str(place)
     config.SaveCells.enabled = False
@@ -70,6 +70,7 @@ def _generate(course: Course, name: str, place: Path) -> Path:
     logger = logging.Logger("release")
     logger.addHandler(said)
     dirs = CourseDirectory(config=config, log=logger)
+    files.make_ready(dirs)
     converter = GenerateAssignment(coursedir=dirs, config=config, log=logger, force=True, no_database=True)
     try:
         converter.start()
@@ -101,7 +102,7 @@ def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterat
     notebook = f"{files.name}.ipynb"
     wanted = {notebook, *files.files}
     for path in sorted(wanted ^ found.keys()):
-        if Path(path).name == CATALOGUE:
+        if Path(path).name in PRIVATE:
             yield f"{path} is private"
         elif path.endswith(".ipynb") and path in found:
             yield f"{path} lies beside the set's notebook; a set has one notebook"
@@ -110,7 +111,7 @@ def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterat
     private = _private_lines(files)
     for path, data in found.items():
         text = data.decode("utf-8", "replace")
-        if Path(path).name == CATALOGUE:
+        if Path(path).name in PRIVATE:
             yield f"{path} is private"
         for marker in MARKERS:
             if marker in text:
@@ -132,11 +133,11 @@ def _lines(path: str, text: str) -> Iterator[str]:
 
 
 def _private_lines(files: SetFiles) -> dict[str, str]:
-    """Telling lines of solutions, hidden tests, model answers and rubrics, with what they belong to.
+    """Telling lines of solutions, tests, model answers and rubrics, with what they belong to.
 
     A line that the author also wrote where students see it is no secret.
     """
-    private: dict[str, str] = {}
+    private = dict.fromkeys(_telling(files.set_checks), "set_checks.py")
     open_lines: set[str] = set()
     for cell in files.source.cells:
         meta = cell.metadata.get("nbgrader", {})

@@ -51,8 +51,9 @@ def test_it_gives_nothing_away(name: str) -> None:
     for cell in released(name).cells:
         found = PRIVATE.search(cell.source)
         assert found is None, f"the cell {cell.id} holds {found[0]!r}"
-    assert not list((ROOT / "assignments" / name).rglob("catalogue*"))
-    source = nbformat.read(ROOT / "source_solutions" / name / f"{name}.ipynb", as_version=4)
+    for private in ("catalogue*", "set_checks*", f"{name}.py"):
+        assert not list((ROOT / "assignments" / name).rglob(private))
+    source = COURSE.set_files(name).source
     text = json.dumps(released(name))
     for cell in source.cells:
         if cell.metadata.get("nbgrader", {}).get("solution") and cell.cell_type == "markdown":

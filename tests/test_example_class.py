@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from nbgrader.api import Gradebook
 
+from autograder.course import Course
 from autograder.gradebook.gradebook import RUBRIC
 
 ROOT = Path(__file__).parent.parent
@@ -142,7 +143,7 @@ def secret_lines() -> list[str]:
     """Lines of tests, solutions, rubrics and catalogue that no released notebook and no student has."""
     released = (ROOT / "assignments" / SET / f"{SET}.ipynb").read_text(encoding="utf-8")
     students = (EXAMPLES / "example_class.py").read_text(encoding="utf-8")
-    source = json.loads((ROOT / "source_solutions" / SET / f"{SET}.ipynb").read_text(encoding="utf-8"))
+    source = json.loads(Course(ROOT).set_files(SET).notebook_text)
     lines: set[str] = set()
     for cell in source["cells"]:
         text = "".join(cell["source"])
@@ -156,7 +157,8 @@ def secret_lines() -> list[str]:
                 lines.add(line.strip())
     lines |= {
         line.strip()
-        for line in (ROOT / "source_solutions" / SET / "catalogue.py").read_text().split("\n")
+        for name in ("catalogue.py", "set_checks.py")
+        for line in (ROOT / "source_solutions" / SET / name).read_text().split("\n")
         if "says" not in line
     }
     # a line that a student could have written, or that is part of a sentence for students, is no secret

@@ -12,6 +12,9 @@ import nbformat
 import pytest
 from book_build import BOOK, HTML, ROOT, built, chapter, chapters, pages
 
+from autograder.course import Course
+
+COURSE = Course(ROOT)
 SETS = sorted(path.name for path in (ROOT / "source_solutions").iterdir() if path.is_dir())
 
 
@@ -105,8 +108,9 @@ def test_nothing_private_is_on_the_site():
     public += "\n".join(cell.source for name in SETS for cell in released(name).cells)
     secrets = set()
     for folder in (ROOT / "source_solutions").iterdir():
-        private = [(folder / "catalogue.py").read_text(encoding="utf-8")]
-        for cell in nbformat.read(folder / f"{folder.name}.ipynb", as_version=4).cells:
+        files = COURSE.set_files(folder.name)
+        private = [files.catalogue, files.set_checks]
+        for cell in files.source.cells:
             marks = cell.metadata.get("nbgrader", {})
             if marks.get("solution") or marks.get("grade"):
                 private.append(cell.source)
@@ -121,7 +125,7 @@ def test_nothing_private_is_on_the_site():
                 text = "\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
             told = [line for line in map(str.strip, text.splitlines()) if line in secrets]
             assert not told, f"{path.relative_to(HTML)}: {told[0]}"
-    assert not list(HTML.rglob("catalogue*"))
+    assert not list(HTML.rglob("catalogue*")) and not list(HTML.rglob("set_checks*"))
 
 
 def test_a_notebook_of_another_form_is_refused_with_a_reason(tmp_path):

@@ -205,7 +205,7 @@ def ensure_assignment(course: Course, files: SetFiles) -> list[str]:
     for a cell that is gone is first saved in `results/<set>/removed-marks.jsonl`. Raises GradebookError, CourseError.
     """
     cells = _cells(course, files)
-    notebooks = {p.stem for p in files.folder.glob("*.ipynb")}
+    notebooks = {files.name, *(p.stem for p in files.folder.glob("*.ipynb"))}
     return _transaction(course, lambda db: _match(db, course, files.name, cells, notebooks))
 
 

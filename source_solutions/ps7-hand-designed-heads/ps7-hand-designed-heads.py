@@ -1,0 +1,1586 @@
+# ---
+# jupyter:
+#   autograder:
+#     call_seconds: 30
+#     cell_seconds: 60
+#     exercise_seconds: 60
+#     student_side:
+#     - FixedHead
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade_id": "ps7-introduction"}
+r"""
+# Problem set 7: heads designed by hand, heads that learned
+
+What can a single attention head do, and why? You set the matrices of heads yourself so that they look exactly where you
+want: at tokens of their own kind, at the first token, at a place of your own. Then you let heads learn the same tasks,
+and compare the two without being fooled by different matrices. It goes with the chapter *Hand-designed heads* of the
+book. 40 points: 32 are graded automatically, and 8, for the written answers, by a person. Plan four hours.
+
+**How to work, in two minutes**
+
+1. Type your id into the next cell. Which head you build in exercise 4 is drawn from it.
+2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
+   line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
+   other cell is put back to its original before grading.
+3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+   say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
+   Each check counts by itself, so an unfinished exercise still earns points.
+4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader.
+5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+
+Every exercise is judged by itself: your matrices are put into the grader's own head, so a mistake in your class `Head`
+costs nothing later on.
+
+**Conventions** in this set
+
+- Tokens stand in rows. A *sequence* is a list of token numbers such as `[0, 2, 0]`, and `X` (T, n_tokens) holds its
+  one-hot rows: row t has its 1 in the column of token t. Several sizes occur; none of them is fixed.
+- Scores are divided by $\sqrt{d_{qk}}$, the root of the number of columns of `W_Q` and `W_K`. Softmax runs over the
+  keys (last axis), and `weights[i, j]` is how much query i attends to key j. No mask, no residual connection.
+- NumPy functions take float32 or float64 arrays and never change them. Numbers are compared to within 1e-6 (1e-4 for
+  float32 and for PyTorch) unless an exercise says otherwise. The type of the numbers you return is free.
+"""
+
+# %%
+# Your id, exactly as your class knows it. Keep the quotes.
+student_id = "..."
+
+# %% nbgrader={"grade_id": "ps7-helpers"}
+import itertools
+import zlib
+
+import numpy as np
+import torch
+from torch import nn
+
+torch.set_num_threads(1)  # for matrices as small as these one thread is fastest
+ENOUGH = 12.0  # a difference of scores that is more than enough for every length in this set (see exercise 5)
+
+
+def one_hot_rows(sequence, n_tokens):
+    """A sequence of T token numbers as one-hot rows (T, n_tokens)."""
+    return np.eye(n_tokens)[np.asarray(sequence, dtype=int)]
+
+
+def every_sequence(n_tokens, longest):
+    """All sequences of 1 to `longest` tokens, as tuples: 3 + 9 + 27 + 81 = 120 for three tokens and longest 4."""
+    for length in range(1, longest + 1):
+        yield from itertools.product(range(n_tokens), repeat=length)
+
+
+def wanted_keys(task, sequence):
+    """Boolean (T, T): True where query i should look at key j.
+
+    task: "content" (every token of the query's own kind, itself included), "first", "second" (a single token keeps
+    itself), "previous" (the first token keeps itself) or "last" (the last token of the sequence).
+    """
+    tokens = np.asarray(sequence)
+    T = len(tokens)
+    if task == "content":
+        return tokens[:, None] == tokens[None, :]
+    place = {
+        "first": np.zeros(T, dtype=int),
+        "second": np.full(T, min(1, T - 1)),
+        "previous": np.maximum(np.arange(T) - 1, 0),
+        "last": np.full(T, T - 1),
+    }[task]
+    return np.eye(T, dtype=bool)[place]
+
+
+def weakest(head, task, n_tokens, longest):
+    """Where a head is weakest: (attention on the right keys, sequence, query), over every sequence up to `longest`.
+
+    head: anything with `forward(X) -> (output, weights)`, for instance your `Head(**content_head(3))`.
+    """
+    found = (np.inf, None, None)
+    for sequence in every_sequence(n_tokens, longest):
+        weights = head.forward(one_hot_rows(sequence, n_tokens))[1]
+        on_right = (np.asarray(weights) * wanted_keys(task, sequence)).sum(axis=1)
+        found = min(found, (float(on_right.min()), sequence, int(on_right.argmin())), key=lambda f: f[0])
+    return found
+
+
+def show_pattern(weights, sequence):
+    """Print an attention pattern: a row for each query, a column for each key, labelled with letters."""
+    letters = ["abcdefghijklmnopqrstuvwxyz"[token] for token in sequence]
+    print("query \\ key  " + "".join(f"{letter:>6}" for letter in letters))
+    for letter, row in zip(letters, np.asarray(weights), strict=True):
+        print(f"{letter:>11}  " + "".join(f"{weight:6.2f}" for weight in row))
+
+
+class FixedHead:
+    """A head that answers every X with the same output and the same weights, for trying out exercise 6."""
+
+    def __init__(self, output, weights):
+        self.answer = output, weights
+
+    def forward(self, X):
+        return self.answer
+
+
+# %% [markdown] nbgrader={"grade_id": "head-task"}
+r"""
+## Exercise 1: a head that takes its matrices from you (5 points)
+
+Write the class that all heads of this set are put into. `Head(W_Q, W_K, W_V, positions=None)` keeps the four under
+exactly these names as attributes. `forward(X)` takes one-hot rows `X` (T, n_tokens) and
+
+1. puts the rows of `positions` (max_len, d_pos) **to the right** of the tokens, position 0 beside the first token, if
+   there are positions; the sequence may be shorter than the table (never longer),
+2. makes $Q$, $K$ and $V$ of these rows $Z$ as $ZW_Q$, $ZW_K$ and $ZW_V$,
+3. takes the softmax, over the keys, of $QK^\top/\sqrt{d_{qk}}$; scores up to ±10,000 must not overflow,
+4. returns `(output, weights)`, with output = weights $V$ and nothing added to it.
+
+Exactly these shapes, without batch axes.
+"""
+
+
+# %% nbgrader={"grade_id": "head", "solution": true}
+class Head:
+    """One attention head with given matrices.
+
+    W_Q, W_K: (n_tokens + d_pos, d_qk). W_V: (n_tokens + d_pos, d_v). positions: (max_len, d_pos), or None (d_pos = 0).
+    They are kept as the attributes W_Q, W_K, W_V and positions.
+    """
+
+    def __init__(self, W_Q, W_K, W_V, positions=None):
+        ### BEGIN SOLUTION
+        self.W_Q, self.W_K, self.W_V = W_Q, W_K, W_V
+        self.positions = positions
+        ### END SOLUTION
+
+    def forward(self, X):
+        """X: one-hot rows (T, n_tokens), T <= max_len. Returns (output (T, d_v), weights (T, T)); row = query."""
+        ### BEGIN SOLUTION
+        if self.positions is not None:
+            X = np.concatenate([X, self.positions[: len(X)]], axis=1)  # (T, n_tokens + d_pos)
+        Q, K, V = X @ self.W_Q, X @ self.W_K, X @ self.W_V
+        scores = Q @ K.T / np.sqrt(Q.shape[1])  # (T, T)
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        return weights @ V, weights
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "head-tests", "points": 5}
+# Two tokens of two kinds, d_qk = 4. Token 0 asks with (2 ln 3, 0, 0, 0), and its own key is (1, 0, 0, 0).
+to_query = np.array([[2 * np.log(3), 0, 0, 0], [0, 0, 0, 0.0]])
+to_key = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
+to_value = np.array([[4.0, 0, 8], [0, 4, 0]])
+head = Head(to_query, to_key, to_value)
+result = head.forward(np.eye(2))
+assert isinstance(result, (tuple, list)) and len(result) == 2, "forward returns two things: output, weights."
+output, weights = map(np.asarray, result)
+assert np.shape(weights) == (2, 2), f"Two tokens look at two tokens: weights (2, 2), not {np.shape(weights)}."
+assert np.shape(output) == (2, 3), f"Two tokens, values of width 3: output (2, 3), not {np.shape(output)}."
+assert np.allclose(np.sum(weights, axis=1), 1), "Row = query: each row of the weights sums to 1."
+assert not np.allclose(weights[0], [0.9, 0.1]), "[0.9, 0.1] comes without the division by the root of d_qk."
+assert np.allclose(weights, [[0.75, 0.25], [0.5, 0.5]]), "The scores ln 3 and 0 give 3 : 1; equal scores give halves."
+assert np.allclose(output[0], [3, 1, 6]), "The output is 0.75 of the first value plus 0.25 of the second."
+
+# The same sequence twice the same token, told apart by its place alone: one column of positions, on the right.
+places = np.array([[0.0], [1.0], [2.0]])
+head = Head(np.array([[0.0], [1.0]]), np.array([[5.0], [np.log(3)]]), np.array([[1.0], [10.0]]), positions=places)
+output, weights = map(np.asarray, head.forward(np.array([[1.0], [1.0]])))
+assert np.allclose(weights, [[0.5, 0.5], [0.25, 0.75]]), (
+    "Token and place stand side by side, the place on the right. The second token asks with its place 1, "
+    "and the keys are 5 and 5 + ln 3: weights 1 : 3."
+)
+assert np.allclose(output, [[6], [8.5]]), "Values are made of token and place, too: here 1 and 11."
+assert np.shape(head.W_Q) == (2, 1) and np.shape(head.positions) == (3, 1), "Keep the four as attributes, unchanged."
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check, compare, reference
+
+NAMES = ("output", "weights")
+
+
+def numbers(rng, T=5, n=3, d_pos=None, max_len=7, d_qk=4, d_v=6, dtype=np.float64):
+    """Matrices and a table of positions, and a random sequence."""
+    rows = n + (d_pos or 0)
+    matrices = [rng.normal(size=(rows, d)).astype(dtype) for d in (d_qk, d_qk, d_v)]
+    table = None if d_pos is None else rng.normal(size=(max_len, d_pos)).astype(dtype)
+    X = np.eye(n, dtype=dtype)[rng.integers(0, n, size=T)]
+    return *matrices, table, X
+
+
+def judge(W_Q, W_K, W_V, positions, X):
+    arrays = [None if a is None else a.copy() for a in (W_Q, W_K, W_V, positions)]
+    head = Head(*arrays[:3]) if positions is None else Head(*arrays)
+    right = reference.Head(W_Q, W_K, W_V, positions)
+    narrow = 1e-4 if W_Q.dtype == np.float32 else 1e-6
+    agrees(head.forward, X, names=NAMES, like=("forward", right.forward), atol=narrow)
+    return head
+
+
+@check("tokens alone, all sizes different", points=1)
+def _(rng):
+    for sizes in [dict(), dict(T=7, n=4, d_qk=2, d_v=3), dict(T=2, n=6, d_qk=9, d_v=5), dict(T=3, n=3, d_qk=3, d_v=3)]:
+        judge(*numbers(rng, **sizes))
+
+
+@check("tokens with positions, also when the sequence is shorter than the table", points=1)
+def _(rng):
+    for sizes in [
+        dict(),
+        dict(T=7),
+        dict(T=6, n=2, max_len=6, d_qk=3, d_v=5),
+        dict(T=4, n=4, max_len=4, d_qk=4, d_v=4),
+    ]:
+        judge(*numbers(rng, d_pos=2, **sizes))
+    judge(*numbers(rng, T=3, n=3, d_pos=3, max_len=3, d_qk=6, d_v=6))
+
+
+@check("large scores, one token, widths of one, float32, views into larger arrays", points=1)
+def _(rng):
+    for sizes in [dict(T=1), dict(n=1), dict(d_qk=1, d_v=1), dict(T=1, n=1, d_qk=1, d_v=1), dict(T=1, d_pos=1)]:
+        judge(*numbers(rng, **sizes))
+    W_Q, W_K, W_V, table, X = numbers(rng, d_pos=2)
+    wide = W_Q * 1e4 / np.abs(np.hstack([X, table[:5]]) @ W_Q).max() / np.abs(np.hstack([X, table[:5]]) @ W_K).max()
+    judge(wide, W_K, W_V, table, X)
+    judge(-np.abs(wide), np.abs(W_K), W_V, np.abs(table), X)
+    judge(*numbers(rng, dtype=np.float32))
+    judge(*numbers(rng, d_pos=2, dtype=np.float32))
+    judge(np.asfortranarray(W_Q), np.repeat(W_K, 2, axis=0)[::2], W_V, table, np.repeat(X, 2, axis=1)[:, ::2])
+
+
+@check("the four are kept as attributes and forward can be called again, also with another length", points=1)
+def _(rng):
+    for d_pos in (None, 2):
+        W_Q, W_K, W_V, table, X = numbers(rng, d_pos=d_pos)
+        head = judge(W_Q, W_K, W_V, table, X)
+        right = reference.Head(W_Q, W_K, W_V, table)
+        for tokens in (X, X[:3], X[2:], X):
+            agrees(head.forward, tokens, names=NAMES, like=("forward", right.forward))
+        for name, array in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V), ("positions", table)):
+            compare(getattr(head, name), array, f"the attribute `{name}`")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "content-head-task"}
+r"""
+## Exercise 2: a head that looks at its own kind (5 points)
+
+From here on you do not compute with matrices, you choose them. `content_head(n_tokens)` returns a dict with the entries
+`"W_Q"`, `"W_K"`, `"W_V"` (and `"positions"`, which you may leave out or set to `None` where you need none), so that
+`Head(**content_head(n_tokens))` does the following for every sequence:
+
+- **each token attends to all tokens of its own kind**, itself included. In `a b a` the two `a` share their attention
+  between places 1 and 3, and `b` looks at itself;
+- **the output of each token is its own one-hot row**, so `output` has the shape (T, n_tokens).
+
+Matrices are never compared with ours: any that do this are right, of any widths and in any basis. What is asked:
+
+- For **every** sequence up to length 4 (for three tokens these are 120), and for others up to length 12, the attention on
+  the right keys together is at least **0.99** in every row. "Together" is the sum over all right keys.
+- Every entry of the output is within **0.05** of the wanted row.
+- Any number of tokens from 1 on. All numbers finite, of any float type; the grader puts them into its own head, which
+  computes in float64.
+
+How large do scores have to be, and what does the division by $\sqrt{d_{qk}}$ do to your numbers? `ENOUGH` in the second
+cell is a difference of *scores* (after that division) that suffices everywhere in this set. The examples below see only
+which score is highest, so look after the 0.99 yourself: `weakest(Head(**content_head(3)), "content", 3, 4)` and the
+same for 9 tokens, or `show_pattern(...)` for one sequence.
+"""
+
+
+# %% nbgrader={"grade_id": "content-head", "solution": true}
+def content_head(n_tokens):
+    """Matrices of a head in which every token attends to its own kind and puts out its own one-hot row.
+
+    Returns a dict: "W_Q" and "W_K" (n_tokens + d_pos, d_qk), "W_V" (n_tokens + d_pos, n_tokens), and "positions"
+    (at least 12, d_pos) if there are any.
+    """
+    ### BEGIN SOLUTION
+    own = np.eye(n_tokens)
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * own, "W_K": own, "W_V": own}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "content-head-tests", "points": 5}
+matrices = content_head(3)
+assert isinstance(matrices, dict), 'content_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
+for name in ("W_Q", "W_K", "W_V"):
+    assert name in matrices, f'The entry "{name}" is missing.'
+rows = one_hot_rows([0, 1, 0, 2], 3)
+if matrices.get("positions") is not None:
+    rows = np.concatenate([rows, np.asarray(matrices["positions"])[:4]], axis=1)
+for name in ("W_Q", "W_K", "W_V"):
+    found = np.shape(matrices[name])
+    assert len(found) == 2 and found[0] == rows.shape[1], (
+        f"{name} should have a row for each column of token and position together ({rows.shape[1]}), "
+        f"but its shape is {found}."
+    )
+assert np.shape(matrices["W_Q"])[1] == np.shape(matrices["W_K"])[1], "W_Q and W_K have equally many columns, d_qk."
+assert np.shape(matrices["W_V"])[1] == 3, "Outputs are one-hot rows of three tokens, so W_V has three columns."
+products = (rows @ np.asarray(matrices["W_Q"])) @ (rows @ np.asarray(matrices["W_K"])).T
+assert products[0, 0] > products[0, 1] and products[0, 2] > products[0, 3], (
+    "In the sequence a b a c the first query, a, should score higher with the keys 1 and 3 (a) than with 2 and 4."
+)
+assert products[1].argmax() == 1 and products[3].argmax() == 3, "b and c occur once: each scores highest with itself."
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, figure, observe, to_array
+from autograder.figures import attention_beside
+
+drawn = []
+
+
+def put_together(answer, n_tokens, longest):
+    """The grader's head, in float64, with the answer's matrices."""
+
+    def form(sentence):
+        observe(f"form for {n_tokens} tokens", sentence)
+        fail(sentence)
+
+    if not isinstance(answer, dict):
+        form("`content_head` should return a dict with the matrices under their names.")
+    found = {}
+    for name in ("W_Q", "W_K", "W_V", "positions"):
+        if answer.get(name) is None:
+            if name != "positions":
+                form(f'The entry "{name}" is missing.')
+            continue
+        found[name] = to_array(answer[name], f'"{name}"')
+        if found[name].dtype.kind == "c" or found[name].ndim != 2:
+            form(f'"{name}" should be a matrix of real numbers.')
+        found[name] = found[name].astype(np.float64)
+        if not np.isfinite(found[name]).all():
+            form(f'"{name}" holds a number that is not finite.')
+    table = found.get("positions")
+    if table is not None and len(table) < longest:
+        form(f'"positions" has {len(table)} rows, which is too few for a sequence of {longest}.')
+    rows = n_tokens + (0 if table is None else table.shape[1])
+    for name in ("W_Q", "W_K", "W_V"):
+        if len(found[name]) != rows:
+            form(
+                f'With {n_tokens} tokens "{name}" has {len(found[name])} rows; token and position have {rows} columns.'
+            )
+    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
+        form('"W_Q" and "W_K" should have equally many columns.')
+    if found["W_V"].shape[1] != n_tokens:
+        form(f'With {n_tokens} tokens "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows.')
+    observe(f"form for {n_tokens} tokens", "in order")
+
+    def head(sequences):
+        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
+        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
+        if table is not None:
+            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
+            X = np.concatenate([X, places], axis=2)
+        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
+        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+        weights = weights / weights.sum(axis=2, keepdims=True)
+        return weights @ V, weights
+
+    return head
+
+
+def coarse(share):
+    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
+
+
+def attention_where_wanted(head, n_tokens, sequences):
+    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
+    failing, least = None, 1.0
+    for _, group in itertools.groupby(sequences, key=len):
+        group = list(group)
+        weights = head(group)[1]
+        on_right = (weights * np.stack([wanted_keys("content", sequence) for sequence in group])).sum(axis=2)
+        least = np.minimum(least, on_right.min())
+        if failing is None and coarse(on_right.min()) != "right":
+            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
+            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
+    probe = [token % n_tokens for token in (0, 1, 0, 2)]
+    seen = head([probe])[1][0]
+    most = (seen >= 0.9 * seen.max(axis=1, keepdims=True)).tolist()
+    observe(f"keys that get most and how sharply, {n_tokens} tokens", [*most, coarse(least)])
+    if failing is None:
+        return
+    sequence, weights, query, share = failing
+    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
+    text = " ".join(letters)
+    if not drawn:
+        drawn.append(text)
+        wanted = wanted_keys("content", sequence)
+        figure(
+            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
+            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at "
+            f"its own kind. Yours puts {share:.3f} of the attention of query {query + 1} there.",
+        )
+    fail(
+        f"With {n_tokens} tokens and the sequence {text}, query {query + 1} ({letters[query]}) puts {share:.3f} of its "
+        "attention on tokens of its own kind; at least 0.99 is asked for."
+    )
+
+
+@check("each token attends to its own kind, in every sequence up to length 4", points=2)
+def _(rng):
+    for n_tokens, longest in [(3, 4), (1, 4), (2, 4), (4, 4), (7, 2)]:
+        head = put_together(content_head(n_tokens), n_tokens, longest)
+        attention_where_wanted(head, n_tokens, every_sequence(n_tokens, longest))
+
+
+@check("and in longer sequences up to length 12", points=1)
+def _(rng):
+    for n_tokens in (3, 2, 6, 9):
+        head = put_together(content_head(n_tokens), n_tokens, 12)
+        lone = [[0] + [1] * 11, [1] * 6 + [0] + [1] * 5, [k % n_tokens for k in range(12)], [0] * 12]
+        drawn_at_random = [rng.integers(0, n_tokens, size=length).tolist() for length in range(5, 13) for _ in range(4)]
+        attention_where_wanted(head, n_tokens, lone + drawn_at_random)
+
+
+@check("each output is the token's own one-hot row", points=1)
+def _(rng):
+    for n_tokens in (3, 2, 5):
+        head = put_together(content_head(n_tokens), n_tokens, 12)
+        sequences = [*every_sequence(n_tokens, 3), *(rng.integers(0, n_tokens, size=t).tolist() for t in (5, 8, 12))]
+        off = [(head([s])[0][0] - one_hot_rows(s, n_tokens), s) for s in sequences]
+        observe(f"outputs, {n_tokens} tokens", np.sign(np.round(off[len(off) // 2][0], 1)).tolist())
+        worst, sequence = max(
+            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
+        )
+        if worst > 0.05 + 1e-9:
+            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
+            fail(
+                f"With {n_tokens} tokens and the sequence {text}, an output is off by {worst:.3g}; 0.05 is allowed. "
+                "Each output should be the one-hot row of its own token."
+            )
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "position-head-task"}
+"""
+## Exercise 3: a head that looks at one place (4 points)
+
+`position_head(n_tokens, max_len)` returns such a dict for a head in which **every token attends to the first token** of
+the sequence, whatever the tokens are, and puts out **the one-hot row of that first token**. Now you need `"positions"`:
+a table (max_len, d_pos) of your own making, with as many columns as you like (one-hot, numbers, sines, ...).
+
+As before: at least 0.99 of every row's attention on the first token, outputs (T, n_tokens) within 0.05, for **every**
+sequence up to length 4 and for others up to length `max_len`. `n_tokens` is any whole number
+from 1 on, `max_len` any from 2 on. Try `weakest(Head(**position_head(3, 12)), "first", 3, 4)`.
+"""
+
+
+# %% nbgrader={"grade_id": "position-head", "solution": true}
+def position_head(n_tokens, max_len):
+    """Matrices of a head in which every token attends to the first token and puts out that token's one-hot row.
+
+    Returns a dict: "W_Q" and "W_K" (n_tokens + d_pos, d_qk), "W_V" (n_tokens + d_pos, n_tokens) and "positions"
+    (max_len, d_pos).
+    """
+    ### BEGIN SOLUTION
+    W_Q = np.zeros((n_tokens + max_len, 1))
+    W_Q[:n_tokens] = ENOUGH  # every token asks the same: "are you the first?"
+    W_K = np.zeros((n_tokens + max_len, 1))
+    W_K[n_tokens] = 1  # and only position 0 says yes
+    W_V = np.eye(n_tokens + max_len, n_tokens)  # the token, without its position
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "position-head-tests", "points": 4}
+matrices = position_head(3, 6)
+assert isinstance(matrices, dict), "position_head returns a dict with W_Q, W_K, W_V and positions."
+for name in ("W_Q", "W_K", "W_V", "positions"):
+    assert matrices.get(name) is not None, f'The entry "{name}" is missing.'
+table = np.asarray(matrices["positions"])
+assert table.ndim == 2 and len(table) >= 6, f"positions needs a row for each of 6 places, not the shape {table.shape}."
+rows = np.concatenate([one_hot_rows([1, 1, 0, 2], 3), table[:4]], axis=1)
+for name in ("W_Q", "W_K", "W_V"):
+    found = np.shape(matrices[name])
+    assert len(found) == 2 and found[0] == rows.shape[1], (
+        f"{name} should have a row for each column of token and position together ({rows.shape[1]}), "
+        f"but its shape is {found}."
+    )
+assert np.shape(matrices["W_V"])[1] == 3, "The output is the one-hot row of a token, so W_V has three columns here."
+products = (rows @ np.asarray(matrices["W_Q"])) @ (rows @ np.asarray(matrices["W_K"])).T
+assert (products[:, :1] > products[:, 1:]).all(), (
+    "In the sequence b b a c every query, whatever it is, should score highest with the first key."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, figure, observe, to_array
+from autograder.figures import attention_beside
+
+SIZES = [(3, 4), (3, 12), (1, 4), (4, 7), (2, 2), (5, 3), (2, 20)]
+drawn = []
+
+
+def put_together(answer, n_tokens, max_len):
+    """The grader's head, in float64, with the answer's matrices."""
+    size = f"{n_tokens} tokens and max_len {max_len}"
+
+    def form(sentence):
+        observe(f"form for {size}", sentence)
+        fail(sentence)
+
+    if not isinstance(answer, dict):
+        form("`position_head` should return a dict with the matrices under their names.")
+    found = {}
+    for name in ("W_Q", "W_K", "W_V", "positions"):
+        if answer.get(name) is None:
+            if name != "positions":
+                form(f'The entry "{name}" is missing.')
+            continue
+        found[name] = to_array(answer[name], f'"{name}"')
+        if found[name].dtype.kind == "c" or found[name].ndim != 2:
+            form(f'"{name}" should be a matrix of real numbers.')
+        found[name] = found[name].astype(np.float64)
+        if not np.isfinite(found[name]).all():
+            form(f'"{name}" holds a number that is not finite.')
+    table = found.get("positions")
+    if table is not None and len(table) < max_len:
+        form(f'With {size} "positions" has {len(table)} rows only.')
+    rows = n_tokens + (0 if table is None else table.shape[1])
+    for name in ("W_Q", "W_K", "W_V"):
+        if len(found[name]) != rows:
+            form(f'With {size} "{name}" has {len(found[name])} rows; token and position have {rows} columns.')
+    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
+        form('"W_Q" and "W_K" should have equally many columns.')
+    if found["W_V"].shape[1] != n_tokens:
+        form(f'With {size} "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows of tokens.')
+    observe(f"form for {size}", "in order")
+
+    def head(sequences):
+        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
+        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
+        if table is not None:
+            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
+            X = np.concatenate([X, places], axis=2)
+        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
+        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+        weights = weights / weights.sum(axis=2, keepdims=True)
+        return weights @ V, weights
+
+    return head
+
+
+def coarse(share):
+    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
+
+
+def attention_where_wanted(head, n_tokens, max_len, sequences):
+    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
+    failing, least = None, 1.0
+    for _, group in itertools.groupby(sequences, key=len):
+        group = list(group)
+        weights = head(group)[1]
+        on_right = (weights * np.stack([wanted_keys("first", sequence) for sequence in group])).sum(axis=2)
+        least = np.minimum(least, on_right.min())
+        if failing is None and coarse(on_right.min()) != "right":
+            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
+            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
+    probe = [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
+    seen = head([probe])[1][0]
+    size = f"{n_tokens} tokens and max_len {max_len}"
+    most = (seen >= 0.5 * seen.max(axis=1, keepdims=True)).tolist()
+    observe(f"keys that get most and how sharply, {size}", [*most, coarse(least)])
+    if failing is None:
+        return
+    sequence, weights, query, share = failing
+    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
+    text = " ".join(letters)
+    if not drawn:
+        drawn.append(text)
+        wanted = wanted_keys("first", sequence)
+        figure(
+            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
+            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at the "
+            f"first. Yours puts {share:.3f} of the attention of query {query + 1} there.",
+        )
+    fail(
+        f"With {size} and the sequence {text}, query {query + 1} puts {share:.3f} of its attention on the first token; "
+        "at least 0.99 is asked for."
+    )
+
+
+@check("every token attends to the first one, in every sequence up to length 4", points=1)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
+        attention_where_wanted(head, n_tokens, max_len, every_sequence(n_tokens, min(4, max_len)))
+
+
+@check("and in longer sequences up to max_len", points=1)
+def _(rng):
+    for n_tokens, max_len in [(3, 12), (5, 7), (2, 20), (4, 9)]:
+        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
+        lengths = [*range(5, max_len + 1), max_len, max_len]
+        random = [rng.integers(0, n_tokens, size=length).tolist() for length in lengths]
+        same = [[0] * max_len, [1] + [0] * (max_len - 1)]
+        attention_where_wanted(head, n_tokens, max_len, same + random)
+
+
+@check("each output is the one-hot row of the first token", points=1)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
+        lengths = range(1, max_len + 1)
+        sequences = [rng.permutation(max(n_tokens, length))[:length] % n_tokens for length in lengths]
+        off = [(head([s])[0][0] - one_hot_rows(s, n_tokens)[:1], s) for s in sequences]
+        observe(f"outputs, {n_tokens} tokens and max_len {max_len}", np.sign(np.round(off[-1][0], 1)).tolist())
+        worst, sequence = max(
+            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
+        )
+        if worst > 0.05 + 1e-9:
+            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
+            fail(
+                f"With {n_tokens} tokens, max_len {max_len} and the sequence {text}, an output is off by {worst:.3g}; "
+                "0.05 is allowed. Each output should be the one-hot row of the first token."
+            )
+
+
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "ps7-variant"}
+def variant_of(student_id):
+    """Which head exercise 4 asks of this id: "second", "previous" or "last"."""
+    return ("second", "previous", "last")[zlib.crc32(str(student_id).encode()) % 3]
+
+
+VARIANT = variant_of(student_id)
+print(f"In exercise 4 every token looks at: {VARIANT}")
+
+# %% [markdown] nbgrader={"grade_id": "variant-head-task"}
+"""
+## Exercise 4: your own place to look at (4 points)
+
+The cell above drew one of three heads for your id (`VARIANT`):
+
+- `"second"`: every token attends to the **second token** of the sequence. A sequence of a single token can only attend
+  to itself;
+- `"previous"`: every token attends to the token **before it**; the first one keeps itself;
+- `"last"`: every token attends to the **last token of the sequence**, which is not always the last row of the table.
+
+Write `variant_head(n_tokens, max_len)` for yours; you need not do the other two. The **output is the one-hot row of the
+token that is looked at**. Otherwise everything is as in exercise 3: attention of at least 0.99, outputs within 0.05,
+**every** sequence up to length 4 and others up to `max_len`, any `n_tokens` from 1 on and
+`max_len` from 2 on.
+"""
+
+
+# %% nbgrader={"grade_id": "variant-head", "solution": true}
+def variant_head(n_tokens, max_len):
+    """Matrices of a head in which every token attends to the place that VARIANT names, and puts out that token's row.
+
+    Returns a dict: "W_Q" and "W_K" (n_tokens + d_pos, d_qk), "W_V" (n_tokens + d_pos, n_tokens) and "positions"
+    (max_len, d_pos).
+    """
+    ### BEGIN SOLUTION
+    query, key = np.arange(max_len)[:, None], np.arange(max_len)
+    target = {"second": 1, "previous": query - 1, "last": max_len}[VARIANT]
+    table = -np.abs(key - target)  # largest at the key nearest to the target, by at least 1
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_Q[n_tokens:] = ENOUGH * np.sqrt(max_len) * table
+    W_K = np.eye(n_tokens + max_len)[:, n_tokens:]  # each key names its place
+    W_V = np.eye(n_tokens + max_len, n_tokens)  # the token, without its position
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "variant-head-tests", "points": 4}
+matrices = variant_head(3, 6)
+assert isinstance(matrices, dict), "variant_head returns a dict with W_Q, W_K, W_V and positions."
+for name in ("W_Q", "W_K", "W_V", "positions"):
+    assert matrices.get(name) is not None, f'The entry "{name}" is missing.'
+table = np.asarray(matrices["positions"])
+assert table.ndim == 2 and len(table) >= 6, f"positions needs a row for each of 6 places, not the shape {table.shape}."
+rows = np.concatenate([one_hot_rows([1, 1, 0, 2], 3), table[:4]], axis=1)
+for name in ("W_Q", "W_K", "W_V"):
+    found = np.shape(matrices[name])
+    assert len(found) == 2 and found[0] == rows.shape[1], (
+        f"{name} should have a row for each column of token and position together ({rows.shape[1]}), "
+        f"but its shape is {found}."
+    )
+assert np.shape(matrices["W_V"])[1] == 3, "The output is the one-hot row of a token, so W_V has three columns here."
+products = (rows @ np.asarray(matrices["W_Q"])) @ (rows @ np.asarray(matrices["W_K"])).T
+place = wanted_keys(variant_of(student_id), [1, 1, 0, 2]).argmax(axis=1)
+assert (products.argmax(axis=1) == place).all(), (
+    f"Your head is '{variant_of(student_id)}'. In the sequence b b a c the four queries should score highest with "
+    f"the keys {(place + 1).tolist()} (counted from 1)."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, figure, observe, to_array
+from autograder.figures import attention_beside
+
+MINE = variant_of(student_id)
+SIZES = [(3, 4), (3, 12), (1, 4), (4, 7), (2, 2), (5, 3), (2, 20)]
+WORDS = {"second": "the second token", "previous": "the token before", "last": "the last token of the sequence"}[MINE]
+drawn = []
+
+
+def put_together(answer, n_tokens, max_len):
+    """The grader's head, in float64, with the answer's matrices."""
+    size = f"{n_tokens} tokens and max_len {max_len}"
+
+    def form(sentence):
+        observe(f"form for {size}", sentence)
+        fail(sentence)
+
+    if not isinstance(answer, dict):
+        form("`variant_head` should return a dict with the matrices under their names.")
+    found = {}
+    for name in ("W_Q", "W_K", "W_V", "positions"):
+        if answer.get(name) is None:
+            if name != "positions":
+                form(f'The entry "{name}" is missing.')
+            continue
+        found[name] = to_array(answer[name], f'"{name}"')
+        if found[name].dtype.kind == "c" or found[name].ndim != 2:
+            form(f'"{name}" should be a matrix of real numbers.')
+        found[name] = found[name].astype(np.float64)
+        if not np.isfinite(found[name]).all():
+            form(f'"{name}" holds a number that is not finite.')
+    table = found.get("positions")
+    if table is not None and len(table) < max_len:
+        form(f'With {size} "positions" has {len(table)} rows only.')
+    rows = n_tokens + (0 if table is None else table.shape[1])
+    for name in ("W_Q", "W_K", "W_V"):
+        if len(found[name]) != rows:
+            form(f'With {size} "{name}" has {len(found[name])} rows; token and position have {rows} columns.')
+    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
+        form('"W_Q" and "W_K" should have equally many columns.')
+    if found["W_V"].shape[1] != n_tokens:
+        form(f'With {size} "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows of tokens.')
+    observe(f"form for {size}", "in order")
+
+    def head(sequences):
+        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
+        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
+        if table is not None:
+            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
+            X = np.concatenate([X, places], axis=2)
+        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
+        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+        weights = weights / weights.sum(axis=2, keepdims=True)
+        return weights @ V, weights
+
+    return head
+
+
+def coarse(share):
+    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
+
+
+def attention_where_wanted(head, n_tokens, max_len, sequences):
+    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
+    failing, least = None, 1.0
+    for _, group in itertools.groupby(sequences, key=len):
+        group = list(group)
+        weights = head(group)[1]
+        on_right = (weights * np.stack([wanted_keys(MINE, sequence) for sequence in group])).sum(axis=2)
+        least = np.minimum(least, on_right.min())
+        if failing is None and coarse(on_right.min()) != "right":
+            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
+            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
+    probe = [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
+    seen = head([probe])[1][0]
+    size = f"{n_tokens} tokens and max_len {max_len}"
+    most = (seen >= 0.5 * seen.max(axis=1, keepdims=True)).tolist()
+    observe(f"keys that get most and how sharply, {size}", [*most, coarse(least)])
+    if failing is None:
+        return
+    sequence, weights, query, share = failing
+    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
+    text = " ".join(letters)
+    if not drawn:
+        drawn.append(text)
+        wanted = wanted_keys(MINE, sequence)
+        figure(
+            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
+            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at "
+            f"{WORDS}. Yours puts {share:.3f} of the attention of query {query + 1} there.",
+        )
+    fail(
+        f"With {size} and the sequence {text}, query {query + 1} puts {share:.3f} of its attention on {WORDS}; "
+        "at least 0.99 is asked for."
+    )
+
+
+@check("every token attends to your place, in every sequence up to length 4", points=1)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
+        attention_where_wanted(head, n_tokens, max_len, every_sequence(n_tokens, min(4, max_len)))
+
+
+@check("and in longer sequences up to max_len", points=1)
+def _(rng):
+    for n_tokens, max_len in [(3, 12), (5, 7), (2, 20), (4, 9)]:
+        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
+        lengths = [*range(5, max_len + 1), max_len, max_len]
+        random = [rng.integers(0, n_tokens, size=length).tolist() for length in lengths]
+        same = [[0] * max_len, [1] + [0] * (max_len - 1)]
+        attention_where_wanted(head, n_tokens, max_len, same + random)
+
+
+@check("each output is the one-hot row of the token that is looked at", points=1)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
+        off = []
+        for length in range(1, max_len + 1):
+            sequence = rng.permutation(max(n_tokens, length))[:length] % n_tokens
+            X = one_hot_rows(sequence, n_tokens)
+            off.append((head([sequence])[0][0] - wanted_keys(MINE, sequence) @ X, sequence))
+        observe(f"outputs, {n_tokens} tokens and max_len {max_len}", np.sign(np.round(off[-1][0], 1)).tolist())
+        worst, sequence = max(
+            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
+        )
+        if worst > 0.05 + 1e-9:
+            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
+            fail(
+                f"With {n_tokens} tokens, max_len {max_len} and the sequence {text}, an output is off by {worst:.3g}; "
+                f"0.05 is allowed. Each output should be the one-hot row of {WORDS}."
+            )
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "score-gap-task"}
+r"""
+## Exercise 5: how far are the right keys ahead? (4 points)
+
+The scores $QK^\top/\sqrt{d_{qk}}$ decide where a head looks. For one query, the *gap* is
+
+> the **lowest** score on a right key, minus the **highest** score on a wrong key.
+
+If it is positive, every right key beats every wrong one. `score_gap` returns the smallest gap over all queries:
+
+- `X` (T, d) holds the rows as they enter the head, positions already in them; `W_Q` and `W_K` are (d, d_qk).
+- `right` (T, T) is Boolean: `right[i, j]` is True where key j is a right one for query i.
+- A query without a right key, or without a wrong one, is skipped. If no query is left, the gap is infinite: return
+  `np.inf`.
+
+Why it is worth knowing: with one right key and at most L − 1 wrong ones, a gap of $\ln(99\,(L-1))$ guarantees the
+attention 0.99 on the right key, since the wrong ones together get at most $(L-1)\,e^{-\text{gap}}$ times its share. For
+L = 12 that is 6.99.
+"""
+
+
+# %% nbgrader={"grade_id": "score-gap", "solution": true}
+def score_gap(W_Q, W_K, X, right):
+    """The smallest gap over the queries: lowest score on a right key minus highest score on a wrong key.
+
+    W_Q, W_K: (d, d_qk). X: (T, d), positions included. right: Boolean (T, T), row = query.
+    Queries without a right or without a wrong key are skipped; np.inf if none is left. Returns a number.
+    """
+    ### BEGIN SOLUTION
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])  # (T, T)
+    lowest_right = np.where(right, scores, np.inf).min(axis=1)
+    highest_wrong = np.where(right, -np.inf, scores).max(axis=1)
+    return (lowest_right - highest_wrong).min()  # a query to skip has an infinite gap
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "score-gap-tests", "points": 4}
+# d_qk = 4, so the products are halved. Query 1 has the scores 4, 3, 1 with its three keys, query 2 has 0, 5, 2.
+to_query = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0.0]])
+to_key = 2 * np.array([[4, 0, 0, 0], [3, 5, 0, 0], [1, 2, 0, 0.0]])
+right = np.array([[True, True, False], [False, True, False], [True, True, True]])
+gap = score_gap(to_query, to_key, np.eye(3), right)
+assert gap is not None, "score_gap returned None. Is there a return?"
+assert np.shape(gap) == (), f"The gap of the whole head is one number, not an array of shape {np.shape(gap)}."
+assert not np.isclose(gap, 4), "Divide the scores by the root of d_qk."
+assert np.isclose(gap, 2), (
+    "Query 1: the right keys have 4 and 3, the wrong one 1, so its gap is 2. Query 2: 5 - 2 = 3. Query 3 has no wrong "
+    "key and is skipped. The smallest gap is 2."
+)
+assert score_gap(to_query, to_key, np.eye(3), np.ones((3, 3), dtype=bool)) == np.inf, (
+    "No query has a wrong key: the gap is infinite."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check
+
+
+def inputs(rng, T=5, d=7, d_qk=3):
+    W_Q, W_K = rng.normal(size=(2, d, d_qk))
+    return W_Q, W_K, rng.normal(size=(T, d))
+
+
+def mixed(rng, T):
+    """Some right and some wrong keys for every query."""
+    right = rng.random((T, T)) < 0.5
+    for row in right:
+        one, other = rng.permutation(T)[:2]
+        row[one], row[other] = True, False
+    return right
+
+
+@check("several right and several wrong keys, positive and negative gaps", points=1)
+def _(rng):
+    for sizes in [
+        dict(),
+        dict(T=8, d=4, d_qk=6),
+        dict(T=4, d=4, d_qk=4),
+        dict(T=2, d=3, d_qk=5),
+        dict(T=6, d=9, d_qk=2),
+    ]:
+        for _ in range(3):
+            W_Q, W_K, X = inputs(rng, **sizes)
+            agrees(score_gap, W_Q, W_K, X, mixed(rng, len(X)))
+    W_Q, W_K, X = inputs(rng)
+    agrees(score_gap, W_Q, W_K, X, np.eye(5, dtype=bool))
+    scores = (X @ W_Q) @ (X @ W_K).T
+    agrees(score_gap, W_Q, W_K, X, scores >= np.median(scores, axis=1, keepdims=True))
+    agrees(score_gap, W_Q, W_K, X, scores == scores.max(axis=1, keepdims=True))
+
+
+@check("queries without a right key or without a wrong one are skipped", points=1)
+def _(rng):
+    for kind in (True, False):
+        W_Q, W_K, X = inputs(rng, T=6)
+        right = mixed(rng, 6)
+        right[[1, 4]] = kind
+        agrees(score_gap, W_Q, W_K, X, right)
+    W_Q, W_K, X = inputs(rng, T=4)
+    only = np.array([[True] * 4, [False] * 4, [True, False, False, True], [True] * 4])
+    agrees(score_gap, W_Q, W_K, X, only)
+    agrees(score_gap, W_Q, W_K, X, np.ones((4, 4), dtype=bool))
+    agrees(score_gap, W_Q, W_K, X, np.zeros((4, 4), dtype=bool))
+    agrees(score_gap, *inputs(rng, T=1), np.array([[True]]))
+    agrees(score_gap, W_Q, W_K, X, np.array([[True] * 4, [False] * 4] * 2))
+
+
+@check("large scores, width one, float32, views into larger arrays", points=1)
+def _(rng):
+    W_Q, W_K, X = inputs(rng)
+    right = mixed(rng, 5)
+    agrees(score_gap, 1e3 * W_Q, W_K, X, right)
+    agrees(score_gap, *inputs(rng, d_qk=1), right)
+    agrees(score_gap, *inputs(rng, d=1), right)
+    single = [(array / 2).astype(np.float32) for array in inputs(rng)]
+    agrees(score_gap, *single, right)
+    view = np.repeat(X, 2, axis=0)[::2]
+    agrees(score_gap, np.asfortranarray(W_Q), np.repeat(W_K, 2, axis=1)[:, ::2], view, np.asfortranarray(right))
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "same-head-task"}
+"""
+## Exercise 6: when are two heads the same? (3 points)
+
+Multiply `W_Q` by an invertible matrix and `W_K` by the transpose of its inverse: all numbers change, and the head does
+exactly what it did before. So heads are not compared by their matrices but by what they do. Write
+`same_head(a, b, X, atol)`:
+
+- `a` and `b` are any objects with `forward(X) -> (output, weights)` in NumPy arrays. Use nothing else of them.
+- It returns `True` if all weights **and** all outputs of the two for this `X` differ by at most `atol`, that is
+  |difference| ≤ `atol` (equality counts). There is no tolerance in proportion to the size of the numbers: note that
+  `np.allclose` adds one unless it is told `rtol=0`.
+- If weights or outputs have different shapes, these are different heads: `False`, without an error.
+"""
+
+
+# %% nbgrader={"grade_id": "same-head", "solution": true}
+def same_head(a, b, X, atol):
+    """Whether two heads do the same with X: all weights and all outputs differ by at most atol.
+
+    a, b: objects with forward(X) -> (output, weights). X: (T, n_tokens). atol: a number >= 0. Returns a bool.
+    """
+    ### BEGIN SOLUTION
+    output_a, weights_a = a.forward(X)
+    output_b, weights_b = b.forward(X)
+    for of_a, of_b in ((output_a, output_b), (weights_a, weights_b)):
+        if np.shape(of_a) != np.shape(of_b) or np.any(np.abs(of_a - of_b) > atol):
+            return False
+    return True
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "same-head-tests", "points": 3}
+X = np.eye(2)
+weights = np.array([[0.75, 0.25], [0.5, 0.5]])
+output = np.array([[1.0, 0.0, 2.0], [0.0, 4.0, 0.0]])
+one = FixedHead(output, weights)
+assert same_head(one, FixedHead(output.copy(), weights.copy()), X, 0.0) is not None, "Is there a return?"
+assert same_head(one, FixedHead(output + 0.001, weights), X, 0.01), (
+    "Outputs that differ by less than atol are the same."
+)
+assert not same_head(one, FixedHead(output + 0.1, weights), X, 0.01), "Equal weights, other outputs: another head."
+assert not same_head(one, FixedHead(output, weights[::-1]), X, 0.01), "Equal outputs, other weights: another head."
+assert not same_head(one, FixedHead(output[:, :1], weights), X, 9.0), (
+    "Outputs of width 3 and of width 1 are those of different heads, even if NumPy can subtract them."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import CheckFailed, agrees, check
+
+
+def numbers(rng, T=4, d_v=3):
+    weights = rng.random((T, T)) + 0.1
+    return rng.normal(size=(T, d_v)), weights / weights.sum(axis=1, keepdims=True)
+
+
+failures = []
+
+
+def demand(same, first, second, X, atol):
+    """Ask for two heads with these (output, weights), in both orders; what is wrong is told at the end."""
+    for a, b in ((first, second), (second, first)):
+        try:
+            agrees(same_head, FixedHead(*a), FixedHead(*b), X, atol, like=("same_head", lambda *_: same))
+        except CheckFailed as failed:
+            failures.append(failed if same else CheckFailed(f"{failed} (two different heads taken for the same)"))
+
+
+def tell():
+    if failures:
+        raise failures[0]
+
+
+@check("both weights and outputs count, in any place, in both directions", points=1)
+def _(rng):
+    failures.clear()
+    X = np.eye(4)[rng.integers(0, 4, size=4)]
+    output, weights = numbers(rng)
+    demand(True, (output, weights), (output, weights), X, 0.01)
+    demand(True, (output, weights), (output + rng.uniform(-4e-3, 4e-3, size=output.shape), weights), X, 0.005)
+    demand(True, (output, weights), (output, weights + rng.uniform(-4e-3, 4e-3, size=weights.shape)), X, 0.005)
+    for place in [(0, 0), (3, 2), tuple(rng.integers(0, 3, size=2))]:
+        for sign in (1, -1):
+            moved = output.copy()
+            moved[place] += 0.02 * sign
+            demand(False, (output, weights), (moved, weights), X, 0.01)
+            moved = weights.copy()
+            moved[place] += 0.02 * sign
+            demand(False, (output, weights), (output, moved), X, 0.01)
+    demand(False, (output, weights), (output + 0.02, weights), X, 0.01)
+    demand(False, (output, weights), numbers(rng), X, 0.01)
+    tell()
+
+
+@check("at most atol, whatever the size of the numbers; other shapes are another head", points=1)
+def _(rng):
+    failures.clear()
+    X = np.eye(4)
+    weights = np.full((4, 4), 0.25)
+    whole = rng.integers(-3, 4, size=(4, 3)).astype(float)
+    demand(True, (whole, weights), (whole + 0.25, weights), X, 0.25)
+    demand(False, (whole, weights), (whole + 0.25, weights), X, 0.2)
+    demand(True, (whole, weights), (whole, weights), X, 0.0)
+    large = 1e6 * (np.abs(whole) + 1)
+    demand(False, (large, weights), (large + 0.5, weights), X, 0.25)
+    demand(True, (large, weights), (large + 0.125, weights), X, 0.25)
+    single = whole.astype(np.float32)
+    demand(True, (single, weights), (single + np.float32(0.25), weights), X, 0.5)
+    same = np.ones((4, 3))
+    demand(False, (same, weights), (same[:, :1], weights), X, 1.0)
+    demand(False, (same, weights), (same[:, :2], weights), X, 1.0)
+    demand(False, (same, weights), (same[:1], weights), X, 1.0)
+    demand(False, (same, weights), (same, weights[:, :1]), X, 1.0)
+    demand(True, (same[:1, :1], weights[:1, :1]), (same[:1, :1], weights[:1, :1]), X[:1], 0.001)
+    tell()
+
+
+### END HIDDEN TESTS
+
+
+# %% nbgrader={"grade_id": "ps7-training"}
+def train_head(head, task, steps=300, rate=0.1):
+    """Train a head for 3 tokens on every sequence of length 1 to 4, by the squared error of its output.
+
+    task: "content" or the place to look at, as for `wanted_keys`. Returns the list of losses.
+    """
+    data = []
+    for length in (1, 2, 3, 4):
+        sequences = [s for s in every_sequence(3, length) if len(s) == length]
+        X = torch.eye(3)[torch.tensor(sequences)]  # (3 ** length, length, 3)
+        wanted = torch.tensor(np.stack([wanted_keys(task, s) for s in sequences])).float()
+        data.append((X, wanted / wanted.sum(dim=-1, keepdim=True) @ X))
+    optimiser = torch.optim.Adam(head.parameters(), lr=rate)
+    losses = []
+    for _ in range(steps):
+        loss = sum(((head.forward(X)[0] - target) ** 2).mean() for X, target in data)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    return losses
+
+
+class InNumpy:
+    """A learned head that answers in NumPy arrays, for `weakest`, `show_pattern` and `same_head`."""
+
+    def __init__(self, head):
+        self.head = head
+
+    def forward(self, X):
+        with torch.no_grad():
+            return tuple(part.numpy() for part in self.head.forward(torch.tensor(X, dtype=torch.float32)))
+
+
+# %% [markdown] nbgrader={"grade_id": "learned-head-task"}
+r"""
+## Exercise 7: a head that learns (5 points)
+
+The same head in PyTorch, with matrices that are trained. `LearnedHead(n_tokens, d_qk, d_v, max_len=None, d_pos=None)`
+has exactly these attributes:
+
+- `W_Q`, `W_K`, `W_V`: `nn.Linear` **without bias**, from width n_tokens + d_pos to d_qk, d_qk and d_v;
+- `positions`: an `nn.Embedding` of `max_len` rows of width `d_pos`. `max_len` and `d_pos` are either both given or both
+  `None`; without them, `positions` is `None` and the width is n_tokens alone.
+
+`forward(X)` takes float one-hot rows `X` (..., T, n_tokens) with **any number of leading batch axes** (also none), puts
+the first T rows of the positions to the right of the tokens of every sequence, and returns `(output, weights)`,
+(..., T, d_v) and (..., T, T), with the scale $\sqrt{d_{qk}}$ and the softmax over the keys. Gradients must reach all
+weights.
+
+No other parameters: the grader sets the weights through `load_state_dict`, compares the results with a reference that
+has the same weights, and trains your head by the function `train_head` in the cell above. There it has to put at least **0.95** of the
+attention on the right keys, on the lengths it was trained on (1 to 4).
+"""
+
+
+# %% nbgrader={"grade_id": "learned-head", "solution": true}
+class LearnedHead(nn.Module):
+    """One attention head whose matrices are parameters; max_len and d_pos are given together or not at all."""
+
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.positions = None
+        width = n_tokens
+        if max_len is not None:
+            self.positions = nn.Embedding(max_len, d_pos)
+            width = n_tokens + d_pos
+        self.W_Q = nn.Linear(width, d_qk, bias=False)
+        self.W_K = nn.Linear(width, d_qk, bias=False)
+        self.W_V = nn.Linear(width, d_v, bias=False)
+        ### END SOLUTION
+
+    def forward(self, X):
+        """X: (..., T, n_tokens). Returns (output (..., T, d_v), weights (..., T, T)); row = query."""
+        ### BEGIN SOLUTION
+        if self.positions is not None:
+            rows = self.positions.weight[: X.shape[-2]]  # (T, d_pos), the same for every sequence
+            X = torch.cat([X, rows.expand(*X.shape[:-1], -1)], dim=-1)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5, dim=-1)
+        return weights @ V, weights
+        ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "learned-head-tests", "points": 5}
+head = LearnedHead(2, 4, 3)
+for name in ("W_Q", "W_K", "W_V"):
+    assert getattr(head, name).bias is None, f"{name} is a linear layer without bias: nn.Linear(..., bias=False)."
+assert head.positions is None, "Without max_len and d_pos there are no positions: the attribute is None."
+assert tuple(head.W_Q.weight.shape) == (4, 2) and tuple(head.W_V.weight.shape) == (3, 2), (
+    "nn.Linear keeps its matrix as (out, in): W_Q (d_qk, n_tokens) and W_V (d_v, n_tokens)."
+)
+to_query = torch.zeros(4, 2)
+to_query[0, 0] = 2 * float(np.log(3))
+to_key = torch.eye(4, 2)
+to_value = torch.tensor([[4.0, 0], [0, 4], [8, 0]])
+head.load_state_dict({"W_Q.weight": to_query, "W_K.weight": to_key, "W_V.weight": to_value})
+result = head.forward(torch.eye(2))
+assert isinstance(result, (tuple, list)) and len(result) == 2, "forward returns two things: output, weights."
+output, weights = result
+assert tuple(weights.shape) == (2, 2) and tuple(output.shape) == (2, 3), "Two tokens: weights (2, 2), output (2, 3)."
+assert torch.allclose(weights, torch.tensor([[0.75, 0.25], [0.5, 0.5]])), (
+    "The same head as in exercise 1: scores ln 3 and 0 give 3 : 1. Is the scale the root of d_qk, softmax over keys?"
+)
+assert torch.allclose(output[0], torch.tensor([3.0, 1, 6])), "The output is 0.75 and 0.25 of the two values."
+
+head = LearnedHead(3, 4, 2, max_len=6, d_pos=5)
+assert tuple(head.positions.weight.shape) == (6, 5), "positions is an nn.Embedding of max_len rows of width d_pos."
+assert tuple(head.W_K.weight.shape) == (4, 8), "With positions the layers read n_tokens + d_pos columns."
+output, weights = head.forward(torch.eye(3).expand(7, 3, 3))
+assert tuple(weights.shape) == (7, 3, 3) and tuple(output.shape) == (7, 3, 2), "Batch axes stay in front."
+### BEGIN HIDDEN TESTS
+from autograder.checks import (
+    agrees,
+    check,
+    compare,
+    fail,
+    is_instance,
+    observe,
+    parameter_gradients,
+    reference,
+    student_side,
+)
+
+NAMES = ("output", "weights")
+
+
+def pair(rng, *sizes, largest=None):
+    """The student's module and the reference with the same random weights (whole numbers up to `largest`, if given)."""
+    right, head = reference.LearnedHead(*sizes), LearnedHead(*sizes)
+    state = {}
+    for name, old in right.state_dict().items():
+        drawn = rng.normal(size=tuple(old.shape)) if largest is None else rng.integers(-largest, largest + 1, old.shape)
+        state[name] = torch.tensor(drawn, dtype=torch.float32)
+    set_weights(head, state)
+    right.load_state_dict(state)
+    return head, right
+
+
+def set_weights(head, state):
+    for name in ("W_Q", "W_K", "W_V"):
+        if not is_instance(getattr(head, name), "torch.nn.modules.linear.Linear"):
+            fail(f"`{name}` should be an nn.Linear.")
+    names = {str(name) for name, _ in head.named_parameters()}
+    observe("parameters", sorted(names))
+    for name in sorted(names - set(state)):
+        fail(f"Your module has a parameter `{name}`, which is not asked for here.")
+    for name in sorted(set(state) - names):
+        fail(f"Your module has no parameter `{name}`.")
+    if "positions.weight" in state and not is_instance(head.positions, "torch.nn.modules.sparse.Embedding"):
+        fail("`positions` should be an nn.Embedding.")
+    head.load_state_dict(state, strict=False)
+
+
+def one_hot(rng, *shape, n):
+    return torch.eye(n)[torch.tensor(rng.integers(0, n, size=shape))]
+
+
+def judge(rng, head, right, X):
+    agrees(head.forward, X, names=NAMES, like=("forward", right.forward))
+
+
+@check("without positions: outputs and weights, any number of leading axes", points=1)
+def _(rng):
+    for n, d_qk, d_v in [(3, 5, 4), (4, 2, 6), (5, 4, 4)]:
+        head, right = pair(rng, n, d_qk, d_v)
+        compare(head.positions, None, "`positions`")
+        for shape in [(6,), (2, 6), (2, 3, 4), (7, 2), (3, 1)]:
+            judge(rng, head, right, one_hot(rng, *shape, n=n))
+    head, right = pair(rng, 1, 1, 1)
+    judge(rng, head, right, one_hot(rng, 2, 3, n=1))
+    head, right = pair(rng, 4, 4, 3, largest=20)  # scores of several hundred
+    judge(rng, head, right, one_hot(rng, 2, 6, n=4))
+
+
+@check("with positions: the first T rows stand on the right of the tokens", points=1)
+def _(rng):
+    for n, d_qk, d_v, max_len, d_pos in [(3, 5, 4, 7, 2), (2, 3, 6, 6, 5), (4, 4, 4, 4, 4), (1, 2, 3, 5, 1)]:
+        head, right = pair(rng, n, d_qk, d_v, max_len, d_pos)
+        for shape in [(max_len,), (2, max_len), (2, 3, 3), (3, 1), (max_len, max_len)]:
+            judge(rng, head, right, one_hot(rng, *shape, n=n))
+    head, right = pair(rng, 3, 5, 4, 1, 2)
+    judge(rng, head, right, one_hot(rng, 2, 1, n=3))
+
+
+@check("the gradients of the output reach all weights", points=1)
+def _(rng):
+    for sizes in [(3, 5, 4), (3, 5, 4, 7, 2)]:
+        head, right = pair(rng, *sizes)
+        X = one_hot(rng, 2, 6, n=3)
+        judge(rng, head, right, X)
+        found = parameter_gradients(head, X, of=0)
+        for name, gradient in parameter_gradients(right, X, of=0).items():
+            if found.get(name) is None:
+                fail(f"No gradient reaches `{name}`.")
+            compare(found[name], gradient, f"the gradient of `{name}`", atol=1e-3)
+
+
+@check("trained, it puts 0.95 of the attention on the right keys (content and first token, lengths 1 to 4)", points=1)
+def _(rng):
+    start = np.random.default_rng(7)
+    for task, sizes in [("content", (3, 3, 3)), ("first", (3, 4, 3, 4, 4))]:
+        right, head = reference.LearnedHead(*sizes), LearnedHead(*sizes)
+        state = {
+            name: torch.tensor(start.uniform(-0.6, 0.6, size=tuple(old.shape)), dtype=torch.float32)
+            for name, old in right.state_dict().items()
+        }
+        set_weights(head, state)
+        student_side("train_head")(head, task, steps=80)
+        trained = {name: getattr(head, name.partition(".")[0]).weight for name in state}
+        right.load_state_dict(trained)
+        for length in (1, 2, 3, 4):
+            sequences = [s for s in every_sequence(3, length) if len(s) == length]
+            X = torch.eye(3)[torch.tensor(sequences)]
+            judge(rng, head, right, X)
+            wanted = np.stack([wanted_keys(task, s) for s in sequences])
+            least = (right.forward(X)[1].detach().numpy() * wanted).sum(axis=-1).min()
+            if least < 0.95:
+                fail(f"After training ({task}) only {least:.3f} of a query's attention is on the right keys.")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "training-task"}
+"""
+### Hand-designed and learned, side by side
+
+The next cell is given. `train_head` (above exercise 7) shows a head every sequence of three tokens up to length 4 and
+asks for the right *output* only; where to look, it has to find out for itself. Run the cell when exercises 1, 2, 3 and 7
+are done, look at the numbers, try other seeds in a cell of your own, and then answer exercises 8 and 9.
+"""
+
+# %% nbgrader={"grade_id": "ps7-side-by-side"}
+torch.manual_seed(0)
+learned_content = LearnedHead(3, 3, 3)
+learned_first = LearnedHead(3, 4, 3, max_len=4, d_pos=4)
+train_head(learned_content, "content")
+train_head(learned_first, "first")
+pairs = {
+    "content": (Head(**content_head(3)), InNumpy(learned_content)),
+    "first": (Head(**position_head(3, 4)), InNumpy(learned_first)),
+}
+np.set_printoptions(precision=2, suppress=True)
+for task, (designed, learned) in pairs.items():
+    print(f"=== {task}: a b a c")
+    for name, one in (("designed by hand", designed), ("learned", learned)):
+        print(f"--- {name}")
+        show_pattern(one.forward(one_hot_rows([0, 1, 0, 2], 3))[1], [0, 1, 0, 2])
+        print(f"least attention on the right keys, all lengths up to 4: {weakest(one, task, 3, 4)[0]:.4f}")
+        if task == "content":
+            long = [0] + [1] * 11
+            share = (np.asarray(one.forward(one_hot_rows(long, 3))[1]) * wanted_keys(task, long)).sum(axis=1)
+            print(f"the same for one a among eleven b: {share.min():.4f}")
+    print(f"--- W_Q designed, then learned\n{designed.W_Q}\n{learned.head.W_Q.weight.detach().numpy().T}\n")
+
+# %% [markdown] nbgrader={"grade_id": "compare-content-task"}
+"""
+## Exercise 8: by content, designed and learned (4 points)
+
+Compare your content head with the learned one: **two similarities and two differences**, each explained in one or two
+sentences (what you see, and why it is so). Use numbers from the cell above where you have them.
+The matrices of both are in `pairs`; where a head looks depends on the product of W_Q and the transpose of W_K alone, which
+is `designed.W_Q @ designed.W_K.T` and, as `nn.Linear` keeps its matrices transposed, `W_Q.weight.T @ W_K.weight` for
+`learned.head`.
+"""
+
+# %% [markdown] nbgrader={"grade_id": "compare-content", "solution": true, "points": 4}
+"""
+**Model answer.** *Similar (1):* both have the same pattern, nearly all attention on tokens of the own kind, because the
+task leaves no other choice: tokens of the same kind have the same row, so they must get equal attention, and any
+attention elsewhere would spoil the output. *Similar (2):* in both, what counts is the product W_Q W_Kᵀ: its diagonal is
+clearly larger than the rest of the same row, and W_V hands the token on (close to the identity), since scores depend on
+the matrices through this product alone. *Different (1):* the entries of W_Q and W_K have nothing in common: mine are a
+multiple of the identity, the learned ones dense and different with every seed, because any invertible change of the
+query/key basis gives the same scores and the training has no reason to prefer one. *Different (2):* mine is sharper: the gap of
+scores is 12 by design and attention 0.99999, the learned head stops at about 0.99, because the gradient of the loss
+fades as the softmax saturates; so with one a among eleven b it drops further, and mine does not.
+
+**Rubric** (4 points, each given or not)
+
+- **1 point**: a first true similarity of the two heads **with a reason** (or with the numbers that show it).
+- **1 point**: a second, different similarity with a reason. "Both are attention heads", "both have three matrices" and
+  the like do not count.
+- **1 point**: a first true difference with a reason.
+- **1 point**: a second, different difference with a reason. "One is learned and one is not" alone does not count.
+
+A reason is a sentence that says why; numbers of both heads from the output may stand in its place. One property each,
+however many of its numbers are given: pattern and outputs; the entries of the matrices (basis, zeros, readability); how
+sharp the attention is (up to length 4, and with one a among eleven b).
+
+Accepted among others: patterns, outputs, the role of W_Q W_Kᵀ or W_V, no use of position (both are equivariant under
+permutations); entries, sharpness or gap, other numbers of tokens (the function designs for any number, the learned head
+is for three), dependence on the seed.
+"""
+
+# %% [markdown] nbgrader={"grade_id": "compare-position-task"}
+"""
+## Exercise 9: by position, designed and learned (4 points)
+
+The same for the heads that look at the first token: **two similarities and two differences**, each explained.
+"""
+
+# %% [markdown] nbgrader={"grade_id": "compare-position", "solution": true, "points": 4}
+"""
+**Model answer.** *Similar (1):* both put all queries on the first key whatever the tokens are, because the target
+output is the first token's row in every sequence, so the scores must not depend on what the tokens are. *Similar (2):*
+both hand on the token and drop the position: W_V is close to the identity on the token columns, for the output is to be
+a token's row, and in both, only the position code of the keys tells the places apart. *Different (1):* my positions are
+one-hot rows that I can read, the learned table is dense: any rows do as long as row 0 can be separated from the others
+by a product with the queries. *Different (2):* mine works for any max_len, by an argument of the function; the learned
+table has four rows, and a fifth place has no row at all, or, had it one, it would be untrained noise.
+
+**Rubric** (4 points, each given or not)
+
+- **1 point**: a first true similarity of the two heads **with a reason** (or with the numbers that show it).
+- **1 point**: a second, different similarity with a reason. "Both use positions" without saying for what does not count.
+- **1 point**: a first true difference with a reason.
+- **1 point**: a second, different difference with a reason. What was said in exercise 8 counts again if it is said of
+  places or position codes, or with numbers of these two heads.
+
+A reason is a sentence that says why; numbers of both heads from the output may stand in its place. One property each:
+pattern and outputs; the entries of the matrices; the entries of the position table; sharpness.
+
+Accepted among others: the pattern is independent of content, one column of the map takes all, outputs equal in all
+rows; position codes and their basis, sharpness, lengths beyond training, learned queries that use tokens as well as
+positions, speed of learning (an easier task than content: nearly 1 after the same steps).
+"""
+
+# %% [markdown] nbgrader={"grade_id": "unique-head-task"}
+"""
+## Exercise 10: does my kind occur again? (2 points, optional)
+
+For the curious; nothing else builds on it. Now a begin token stands before each sequence: it has the number `n_tokens`,
+so rows are one-hot of width n_tokens + 1, and the first row of `X` always is the begin token's.
+
+`unique_head(n_tokens)` returns matrices (with `"positions"` or without) whose output has **width 1**: for each token
+after the begin token it is **positive if that token occurs once** in the sequence and **negative if it occurs more than
+once**, in both cases by more than **0.05**. The row of the begin token itself is free, and so is the pattern of
+attention. It is checked for every sequence up to length 4 (plus the begin token), for several numbers of tokens.
+
+A hint: when a token looks at its own kind and at the begin token, how is the attention shared between them, once there
+are two of its kind?
+"""
+
+
+# %% nbgrader={"grade_id": "unique-head", "solution": true}
+def unique_head(n_tokens):
+    """Matrices of a head whose output (T + 1, 1) is > 0.05 where a token occurs once and < -0.05 where it repeats.
+
+    Rows are one-hot of width n_tokens + 1; row 0 is the begin token, with the number n_tokens; its output is free.
+    Returns a dict: "W_Q" and "W_K" (n_tokens + 1 + d_pos, d_qk), "W_V" (n_tokens + 1 + d_pos, 1), and "positions"
+    (at least 5, d_pos) if there are any.
+    """
+    ### BEGIN SOLUTION
+    kinds = np.eye(n_tokens + 1, n_tokens)  # a query or key for each kind, nothing for the begin token
+    W_K = kinds.copy()
+    W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH  # the begin token weighs as much as the root of two tokens
+    W_V = np.full((n_tokens + 1, 1), -1.0)
+    W_V[n_tokens] = 1
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds, "W_K": W_K, "W_V": W_V}
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "unique-head-tests", "points": 2}
+matrices = unique_head(3)
+assert isinstance(matrices, dict), 'unique_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
+for name in ("W_Q", "W_K", "W_V"):
+    assert name in matrices, f'The entry "{name}" is missing.'
+columns = 4 if matrices.get("positions") is None else 4 + np.shape(matrices["positions"])[1]
+for name in ("W_Q", "W_K", "W_V"):
+    found = np.shape(matrices[name])
+    assert len(found) == 2 and found[0] == columns, (
+        f"With three tokens and the begin token, {name} needs {columns} rows; its shape is {found}."
+    )
+assert np.shape(matrices["W_V"])[1] == 1, "The output has width 1, so W_V has one column."
+for sequence, sign in (([3, 0, 1], 1), ([3, 0, 0], -1)):  # begin a b, begin a a
+    rows = one_hot_rows(sequence, 4)
+    if columns > 4:
+        rows = np.concatenate([rows, np.asarray(matrices["positions"])[:3]], axis=1)
+    queries, keys, values = (rows @ np.asarray(matrices[name]) for name in ("W_Q", "W_K", "W_V"))
+    powers = np.exp((queries @ keys.T - (queries @ keys.T).max()) / np.sqrt(queries.shape[1]))
+    found = (powers @ values)[1:, 0] / powers.sum(axis=1)[1:]
+    assert (sign * found > 0.05).all(), (
+        "After begin, a b should both come out positive (each occurs once), and a a both negative; yours are "
+        f"{found.round(3).tolist()} for {'a b' if sign == 1 else 'a a'}."
+    )
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, figure, observe, to_array
+from autograder.figures import attention_beside
+
+drawn = []
+
+
+def put_together(answer, n_tokens):
+    """The grader's head, in float64, with the answer's matrices."""
+
+    def form(sentence):
+        observe(f"form for {n_tokens} tokens", sentence)
+        fail(sentence)
+
+    if not isinstance(answer, dict):
+        form("`unique_head` should return a dict with the matrices under their names.")
+    found = {}
+    for name in ("W_Q", "W_K", "W_V", "positions"):
+        if answer.get(name) is None:
+            if name != "positions":
+                form(f'The entry "{name}" is missing.')
+            continue
+        found[name] = to_array(answer[name], f'"{name}"')
+        if found[name].dtype.kind == "c" or found[name].ndim != 2:
+            form(f'"{name}" should be a matrix of real numbers.')
+        found[name] = found[name].astype(np.float64)
+        if not np.isfinite(found[name]).all():
+            form(f'"{name}" holds a number that is not finite.')
+    table = found.get("positions")
+    if table is not None and len(table) < 5:
+        form(f'"positions" has {len(table)} rows only.')
+    rows = n_tokens + 1 + (0 if table is None else table.shape[1])
+    for name in ("W_Q", "W_K", "W_V"):
+        if len(found[name]) != rows:
+            form(f'With {n_tokens} tokens and begin "{name}" has {len(found[name])} rows; {rows} are needed.')
+    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
+        form('"W_Q" and "W_K" should have equally many columns.')
+    if found["W_V"].shape[1] != 1:
+        form(f'"W_V" has {found["W_V"].shape[1]} columns; the output should have width 1.')
+    observe(f"form for {n_tokens} tokens", "in order")
+
+    def head(sequences):
+        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
+        X = np.eye(n_tokens + 1)[np.array(sequences, dtype=int)]
+        if table is not None:
+            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
+            X = np.concatenate([X, places], axis=2)
+        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
+        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
+        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+        weights = weights / weights.sum(axis=2, keepdims=True)
+        return weights @ V, weights
+
+    return head
+
+
+def judge_signs(n_tokens):
+    head = put_together(unique_head(n_tokens), n_tokens)
+    failing, signs = None, []
+    for _, group in itertools.groupby(every_sequence(n_tokens, 4), key=len):
+        group = list(group)
+        outputs, patterns = head([(n_tokens, *sequence) for sequence in group])
+        for sequence, output, weights in zip(group, outputs[:, 1:, 0], patterns, strict=True):
+            count = np.array([sequence.count(token) for token in sequence])
+            margin = np.nan_to_num(np.where(count == 1, 1, -1) * output, nan=-1.0)
+            signs.append((np.sign(output) * (np.abs(output) > 0.05)).tolist())
+            if failing is None and margin.min() <= 0.05:
+                failing = sequence, weights, int(margin.argmin()), count
+    observe(f"signs, {n_tokens} tokens", signs)
+    if failing is None:
+        return
+    sequence, weights, place, count = failing
+    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
+    text = " ".join(letters)
+    if not drawn:
+        drawn.append(text)
+        wanted = np.zeros_like(weights, dtype=bool)
+        wanted[1:, 0] = True
+        wanted[1:, 1:] = wanted_keys("content", sequence)
+        figure(
+            lambda: attention_beside(weights, wanted, ["begin", *letters], f"first failing sequence: {text}"),
+            f"Your attention pattern for the sequence {text} after the begin token, beside one way to solve it: every "
+            "token looks at its own kind and at the begin token.",
+        )
+    times, sign = ("once", "positive") if count[place] == 1 else (f"{count[place]} times", "negative")
+    fail(
+        f"With {n_tokens} tokens and the sequence {text}, token {place + 1} ({letters[place]}) occurs {times}: its "
+        f"output should be {sign}, by more than 0.05."
+    )
+
+
+@check("positive for what occurs once, negative for what repeats: every sequence of three tokens", points=0.5)
+def _(rng):
+    judge_signs(3)
+
+
+@check("the same for other numbers of tokens", points=0.5)
+def _(rng):
+    for n_tokens in (2, 1, 5, 4):
+        judge_signs(n_tokens)
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "ps7-hand-in"}
+"""
+## Before you hand in
+
+Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+"""

@@ -1,0 +1,563 @@
+# ---
+# jupyter:
+#   autograder:
+#     student_side:
+#     - peak_megabytes
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown] nbgrader={"grade_id": "ps8-introduction"}
+r"""
+# Problem set 8: linear attention
+
+Attention compares every token with every token: twice as long a sequence costs four times as much. Replace the
+exponential by the first terms of its series, and the same kind of average can be had at a cost that grows only in
+proportion to the length. You build it, count what it costs, and find where it breaks. It goes with the chapter *Linear
+attention* of the book. 30 points: 26 are graded automatically, and 4, for the written answer, by a person. Plan three
+hours.
+
+**How to work, in two minutes**
+
+1. Type your id into the next cell.
+2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
+   line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
+   other cell is put back to its original before grading.
+3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+   say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
+   Each check counts by itself, so an unfinished exercise still earns points.
+4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader.
+5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+
+An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
+again with a right one in its place, so that one mistake costs only once.
+
+**Conventions** in this set
+
+- Tokens stand in rows: arrays are `(..., L, D)`. The dots are batch axes; any number of them works, also none.
+- **No score in this set is divided by $\sqrt D$**, and there is no mask. Values have the width of the queries and keys, D.
+- Functions take float32 or float64 NumPy arrays and never change them. The type of what you return is free. It is
+  compared with the right result to within 1e-6 (1e-4 for float32 inputs). Use NumPy; PyTorch is not needed.
+
+**The idea.** Softmax attention weighs the key $k$ for the query $q$ by $e^{q\cdot k}$, divided by the sum over all keys.
+Here the weight is the series of the exponential, cut off after the power `order`,
+
+$$s(q, k) = \sum_{n=0}^{\text{order}} \frac{(q\cdot k)^n}{n!}, \qquad\text{for order 2:}\quad 1 + q\cdot k + \tfrac12 (q\cdot k)^2 ,$$
+
+again divided by the sum over all keys. Each $s(q,k)$ is a dot product $\varphi(q)\cdot\varphi(k)$ of longer vectors, and
+this is what makes the order of the matrix products a matter of choice.
+"""
+
+# %%
+# Your id, exactly as your class knows it. Keep the quotes.
+student_id = "..."
+
+# %% nbgrader={"grade_id": "ps8-helpers"}
+import itertools
+import math
+import tracemalloc
+
+import numpy as np
+
+
+def peak_megabytes(f, *args):
+    """The memory that a call f(*args) takes at its peak for new NumPy arrays, in whole megabytes."""
+    tracemalloc.start()
+    f(*args)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return round(peak / 1e6)
+
+
+# %% [markdown] nbgrader={"grade_id": "feature-map-task"}
+r"""
+## Exercise 1: the feature map (8 points)
+
+`feature_map(X, order)` turns each row x into a longer row φ(x), so that for **any two** rows
+
+$$\varphi(q)\cdot\varphi(k) = \sum_{n=0}^{\text{order}} \frac{(q\cdot k)^n}{n!}.$$
+
+For order 1, φ(x) = (1, x) does it. For order 2 note that $(q\cdot k)^2 = \sum_i\sum_j (q_iq_j)(k_ik_j)$: the products of
+two entries of x, with the right factor. `order` is any whole number from 1 on.
+
+Only the products are compared: the features may stand in any order, have any signs, and there may be more of them than
+necessary (as in the double sum above, where $x_ix_j$ and $x_jx_i$ are both there). What is asked is that φ(x) is the
+exact finite vector, the same function for queries and keys and for every row by itself.
+"""
+
+
+# %% nbgrader={"grade_id": "feature-map", "solution": true}
+def feature_map(X, order=2):
+    """Rows phi(x) with phi(q) . phi(k) = the sum of (q . k)^n / n! for n = 0, ..., order.
+
+    X: (..., L, D). order: a whole number >= 1. Returns (..., L, M) with some M that depends on D and order.
+    The input is not changed.
+    """
+    ### BEGIN SOLUTION
+    features = []
+    for degree in range(order + 1):
+        for factors in itertools.combinations_with_replacement(range(X.shape[-1]), degree):
+            # a monomial with the powers a, b, ... occurs n! / (a! b! ...) times in (q . k)^n
+            powers = [factors.count(i) for i in set(factors)]
+            weight = math.prod(math.factorial(power) for power in powers)
+            features.append(np.prod(X[..., list(factors)], axis=-1) / math.sqrt(weight))
+    return np.stack(features, axis=-1)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "feature-map-tests", "points": 8}
+q, k = np.array([[1.0, 2.0]]), np.array([[0.5, -1.0], [2.0, 1.0]])  # the products of q with the two k are -1.5 and 4
+phi_q, phi_k = feature_map(q), feature_map(k)
+assert phi_q is not None, "feature_map returned None. Is there a return?"
+assert np.ndim(phi_q) == 2 and np.shape(phi_q)[0] == 1 and np.shape(phi_k)[0] == 2, (
+    f"Each row of X becomes a row of features; X (1, 2) became {np.shape(phi_q)} and X (2, 2) became {np.shape(phi_k)}."
+)
+assert np.shape(phi_q)[1] == np.shape(phi_k)[1], "The number of features depends on D and the order alone."
+found = (np.asarray(phi_q) @ np.asarray(phi_k).T)[0]
+assert np.allclose(found, [0.625, 13]), (
+    "For order 2 the product of the features should be 1 + t + t^2 / 2, here for t = -1.5 and t = 4: 0.625 and 13. "
+    f"Yours are {np.round(found, 4).tolist()}."
+)
+found = (np.asarray(feature_map(q, 1)) @ np.asarray(feature_map(k, 1)).T)[0]
+assert np.allclose(found, [-0.5, 5]), f"For order 1 it is 1 + t: -0.5 and 5, not {np.round(found, 4).tolist()}."
+found = (np.asarray(feature_map(q, 3)) @ np.asarray(feature_map(k, 3)).T)[0]
+assert np.allclose(found, [0.0625, 13 + 64 / 6]), "For order 3 the term t^3 / 6 is added."
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, compare, fail, observe, to_array
+
+
+def products(q, k, order):
+    t = np.asarray(q, dtype=np.float64) @ np.swapaxes(np.asarray(k, dtype=np.float64), -1, -2)
+    total, term = np.ones_like(t), np.ones_like(t)
+    for n in range(1, order + 1):
+        term = term * t / n
+        total = total + term
+    return total
+
+
+def features(X, *order):
+    """The student's features of X, of the right form."""
+    given = X.copy()
+    found = to_array(feature_map(given, *order), "the result of `feature_map`")
+    if getattr(feature_map, "_changed", None) or not np.array_equal(given, X):
+        fail("`feature_map` changes its input in place; work on a copy of it.")
+    if found.ndim != X.ndim or found.shape[:-1] != X.shape[:-1]:
+        fail(f"X has shape {X.shape} and your features {found.shape}; all axes but the last should be the same.")
+    return found
+
+
+def judge(rng, D, order, *leading, L=4, scale=1.0, dtype=np.float64, view=False):
+    q = (scale * rng.normal(size=(*leading, L, D))).astype(dtype)
+    k = (scale * rng.normal(size=(*leading, L + 2, D))).astype(dtype)
+    if view:
+        q, k = np.repeat(q, 2, axis=-1)[..., ::2], np.asfortranarray(k)
+    named = () if order is None else (order,)
+    phi_q, phi_k = features(q, *named), features(k, *named)
+    if phi_q.shape[-1] != phi_k.shape[-1]:
+        fail(f"Two calls with D = {D} gave {phi_q.shape[-1]} and {phi_k.shape[-1]} features.")
+    found = phi_q @ np.swapaxes(phi_k, -1, -2)
+    observe(f"products, width {D}, order {order}, scale {scale}", found)
+    what = f"the products of the features (width {D}, order {order or 'left out'})"
+    compare(found, products(q, k, order or 2), what, atol=1e-4 if dtype == np.float32 else 1e-6)
+
+
+@check("order 2, which is also the default, for several widths", points=2)
+def _(rng):
+    for D in (3, 5, 2, 8):
+        judge(rng, D, 2)
+        judge(rng, D, None, L=3)
+
+
+@check("orders 1 and 3", points=2)
+def _(rng):
+    for D in (3, 2, 4):
+        judge(rng, D, 1)
+        judge(rng, D, 3)
+
+
+@check("higher orders", points=1)
+def _(rng):
+    for D, order in [(2, 4), (3, 5), (4, 4), (2, 7)]:
+        judge(rng, D, order, scale=0.8)
+
+
+@check("any number of leading axes", points=1)
+def _(rng):
+    for leading in [(2,), (2, 3), (3, 1, 2)]:
+        judge(rng, 4, 2, *leading)
+    judge(rng, 3, 3, 5)
+
+
+@check("width one, one token, float32, large and small numbers, views into larger arrays", points=1)
+def _(rng):
+    for order in (1, 2, 3, 5):
+        judge(rng, 1, order)
+    judge(rng, 3, 2, L=1)
+    judge(rng, 4, 2, scale=0.5, dtype=np.float32)
+    judge(rng, 3, 3, scale=0.5, dtype=np.float32)
+    judge(rng, 4, 2, scale=20.0)
+    judge(rng, 4, 2, scale=1e-3)
+    judge(rng, 4, 2, 2, view=True)
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "feature-dimension-task"}
+"""
+## Exercise 2: how long is φ(x)? (3 points)
+
+Products such as $x_1x_2$ and $x_2x_1$ need to be there only once, with a larger factor. `feature_dimension(D, order)`
+returns the **smallest** number M of features with which exercise 1 can be done for every input of width D: the number of
+different products of at most `order` of the D entries, the empty product 1 included. (Your feature map may use more.)
+"""
+
+
+# %% nbgrader={"grade_id": "feature-dimension", "solution": true}
+def feature_dimension(D, order):
+    """The smallest number of features of a map as in exercise 1.
+
+    D: width, order: highest power (whole numbers >= 1). Returns a whole number.
+    """
+    ### BEGIN SOLUTION
+    return math.comb(D + order, order)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "feature-dimension-tests", "points": 3}
+count = feature_dimension(3, 1)
+assert count is not None, "feature_dimension returned None. Is there a return?"
+assert count == 4, "Order 1: the 1 and the three entries themselves, 4 in all."
+assert feature_dimension(2, 2) == 6, "Width 2, order 2: 1, x1, x2, x1 x1, x1 x2 and x2 x2 are 6; x2 x1 is x1 x2 again."
+assert feature_dimension(2, 3) == 10, "Order 3 adds x1^3, x1^2 x2, x1 x2^2 and x2^3 to the 6 of order 2."
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check, uses
+
+uses("feature_map")
+
+
+@check("order 2", points=1)
+def _(rng):
+    for D in [4, 1, 8, 16, *rng.integers(5, 60, size=3).tolist()]:
+        agrees(feature_dimension, D, 2)
+
+
+@check("other orders", points=1)
+def _(rng):
+    for D, order in [(4, 3), (3, 5), (1, 7), (8, 4), (16, 3), (5, 1), (2, 9), (7, 6)]:
+        agrees(feature_dimension, D, order)
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "linear-attention-task"}
+r"""
+## Exercise 3: attention without the map (8 points)
+
+With the weights $s(q_i, k_j) = \varphi(q_i)\cdot\varphi(k_j)$ the output of query i is
+
+$$\text{output}_i = \frac{\sum_j \varphi(q_i)\cdot\varphi(k_j)\; v_j}{\sum_j \varphi(q_i)\cdot\varphi(k_j)}.$$
+
+Written like this, it takes an L×L table of weights. But $\varphi(q_i)$ stands before both sums: move it out, and what
+remains of the sums is the same for all queries.
+
+- `linear_attention(Q, K, V, order)` returns the output (..., L, D), with any number of leading axes (the same in all
+  three).
+- **No array with L·L entries may be formed.** It is checked by memory: for one sequence with L ≥ 2000, D ≤ 4 and order
+  2, the peak of new NumPy arrays has to stay below L² bytes. `peak_megabytes(linear_attention, Q, K, V)` tells you.
+- Inputs with odd orders are such that the sum below the fraction is positive (see exercise 6).
+
+You may call `feature_map`.
+"""
+
+
+# %% nbgrader={"grade_id": "linear-attention", "solution": true}
+def linear_attention(Q, K, V, order=2):
+    """Attention with the weights sum of (q . k)^n / n!, n = 0, ..., order, divided by their sum over the keys.
+
+    Q, K, V: (..., L, D). order: a whole number >= 1. Returns the output (..., L, D). Never forms an array with L * L
+    entries. The inputs are not changed.
+    """
+    ### BEGIN SOLUTION
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
+    summary = np.swapaxes(phi_k, -1, -2) @ V  # (..., M, D): all that is kept of keys and values
+    total = phi_k.sum(axis=-2)[..., None]  # (..., M, 1)
+    return (phi_q @ summary) / (phi_q @ total)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "linear-attention-tests", "points": 8}
+Q = np.array([[1.0, 0.0], [0.0, 2.0]])
+K = np.array([[2.0, 0.0], [0.0, 1.0]])
+V = np.array([[6.0, 0.0], [0.0, 12.0]])
+output = linear_attention(Q, K, V)
+assert output is not None, "linear_attention returned None. Is there a return?"
+assert np.shape(output) == (2, 2), f"Two tokens of width 2: output (2, 2), not {np.shape(output)}."
+assert np.allclose(np.asarray(output)[0], [5, 2]), (
+    "Query 1 has the products 2 and 0 with the keys, so the weights are 1 + 2 + 2 = 5 and 1. Divided by their sum 6, "
+    "the output is 5/6 of the first value and 1/6 of the second: (5, 2)."
+)
+assert np.allclose(np.asarray(output)[1], [1, 10]), "Query 2 has the products 0 and 2: weights 1 and 5, output (1, 10)."
+assert np.allclose(linear_attention(Q, K, V, order=1), [[4.5, 3], [1.5, 9]]), (
+    "With order 1 the weights are 1 + t: 3 and 1 for the first query, 1 and 3 for the second."
+)
+long = np.linspace(-1, 1, 8000).reshape(2000, 4)
+assert np.shape(linear_attention(long, long, long)) == (2000, 4), "The output has the shape of V."
+assert peak_megabytes(linear_attention, long, long, long) < 4, (
+    "For 2000 tokens, more than 4 megabytes (2000 * 2000 bytes) are in use at once. Is there an L x L table? Which two "
+    "of the three matrices can be multiplied first?"
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check, compare, fail, observe, uses
+
+uses("feature_map")
+
+
+def inputs(rng, *leading, L=6, D=4, scale=1.0):
+    Q, K = scale * rng.normal(size=(2, *leading, L, D))
+    return Q, K, rng.normal(size=(*leading, L, D))
+
+
+def near(rng, *leading, L=6, D=4):
+    """Queries and keys whose products lie between -0.8 and 0.8, so that every order has positive weights."""
+    Q, K, V = inputs(rng, *leading, L=L, D=D)
+    return Q * 0.8 / np.linalg.norm(Q, axis=-1, keepdims=True), K / np.linalg.norm(K, axis=-1, keepdims=True), V
+
+
+@check("order 2: outputs for several lengths and widths", points=2)
+def _(rng):
+    for sizes in [dict(), dict(L=3, D=5), dict(L=9, D=2), dict(L=4, D=4), dict(L=5, D=7)]:
+        agrees(linear_attention, *inputs(rng, **sizes))
+    Q, K, V = inputs(rng)
+    output = agrees(linear_attention, Q, K, V, 2)
+    order = rng.permutation(6)
+    again = agrees(linear_attention, Q, K[order], V[order], 2)
+    compare(again, output, "the output after keys and values changed places")
+
+
+@check("other orders", points=1)
+def _(rng):
+    for order in (1, 3, 4, 5):
+        agrees(linear_attention, *near(rng), order)
+        agrees(linear_attention, *near(rng, L=4, D=2), order=order)
+    agrees(linear_attention, *inputs(rng, D=3), 4)
+
+
+@check("any number of leading axes", points=1)
+def _(rng):
+    for leading in [(2,), (3, 2), (2, 1, 3)]:
+        agrees(linear_attention, *inputs(rng, *leading))
+    agrees(linear_attention, *inputs(rng, 5, L=5, D=5))
+
+
+@check("a long sequence without an L x L table", points=2)
+def _(rng):
+    for L, D in [(4000, 4), (3000, 2)]:
+        Q, K, V = inputs(rng, L=L, D=D)
+        agrees(linear_attention, Q, K, V)
+        peak = peak_megabytes(linear_attention, Q, K, V)
+        limit = L * L / 1e6
+        little = isinstance(peak, int) and peak < limit
+        observe(f"little memory, length {L}", little)
+        if not little:
+            fail(f"For L = {L} and D = {D} your function needs {peak} megabytes at once; {limit:g} are allowed.")
+
+
+@check("one token, width one, large scores, float32, views into larger arrays, inputs unchanged", points=1)
+def _(rng):
+    for sizes in [dict(L=1), dict(D=1), dict(L=1, D=1)]:
+        agrees(linear_attention, *inputs(rng, 2, **sizes))
+    agrees(linear_attention, *inputs(rng, scale=10.0))
+    agrees(linear_attention, *(array.astype(np.float32) for array in near(rng, 2)))
+    Q, K, V = inputs(rng, 2)
+    agrees(linear_attention, np.repeat(Q, 2, axis=1)[:, ::2], np.asfortranarray(K), np.repeat(V, 2, axis=2)[..., ::2])
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "multiplications-task"}
+"""
+## Exercise 4: what linear attention costs (3 points)
+
+Count the multiplications of two numbers in exercise 3 for one sequence, with the smallest number of features M:
+
+- the product of the transposed key features (M, L) with the values (L, D),
+- the product of the query features (L, M) with what came out,
+- the product of the query features with the sum of the key features, one number for each query.
+
+Nothing else is counted: not the features themselves, no additions, no divisions. (For comparison: softmax attention takes
+$2L^2D$ in the same way of counting.)
+"""
+
+
+# %% nbgrader={"grade_id": "multiplications", "solution": true}
+def multiplications(L, D, order):
+    """The number of multiplications of linear attention, features and divisions left out.
+
+    L: number of tokens, D: width, order: highest power (whole numbers >= 1). Returns a number.
+    """
+    ### BEGIN SOLUTION
+    M = feature_dimension(D, order)
+    return 2 * L * M * D + L * M
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "multiplications-tests", "points": 3}
+count = multiplications(1, 1, 1)
+assert count is not None, "multiplications returned None. Is there a return?"
+assert count == 6, "One token of width 1 and order 1 has M = 2 features: 2 + 2 for the products, 2 for the sum below."
+assert multiplications(5, 3, 1) == 140, (
+    "Five tokens of width 3, order 1, M = 4: 4 * 3 entries of 5 multiplications, 5 * 3 entries of 4, and 5 of 4: 140."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check, uses
+
+uses("feature_dimension")
+
+
+@check("order 2", points=1)
+def _(rng):
+    for L, D in [(1, 4), (7, 1), (512, 64), *rng.integers(2, 100, size=(5, 2)).tolist()]:
+        agrees(multiplications, L, D, 2)
+
+
+@check("other orders", points=1)
+def _(rng):
+    for L, D, order in [(10, 4, 3), (3, 8, 1), (100, 3, 5), (9, 16, 4), (2, 5, 6)]:
+        agrees(multiplications, L, D, order)
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "cheaper-task"}
+"""
+## Exercise 5: from which length on is it cheaper? (3 points)
+
+By these counts, from which number of tokens on does linear attention take **fewer** multiplications than softmax
+attention? Give the smallest whole L with $2LMD + LM < 2L^2D$ for
+
+1. D = 8, order 2,
+2. D = 64, order 2,
+3. D = 8, order 4,
+
+as a list of three numbers: `answer_cheaper_from = [..., ..., ...]`. Each counts one point. For D = 4
+and order 2 it is 17: see that your way of finding it gives this, since here the right numbers are asked for, whatever
+your `multiplications` says.
+"""
+
+# %% nbgrader={"grade_id": "cheaper-choice", "solution": true}
+# answer_cheaper_from = a list of three whole numbers
+### BEGIN SOLUTION
+answer_cheaper_from = [48, 2162, 526]
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "cheaper-choice-tests", "points": 3}
+# Your numbers are checked when you hand in.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, reference, to_array
+
+
+def judge(number):
+    found = to_array(answer_cheaper_from, "answer_cheaper_from")
+    if found.shape != (3,):
+        fail("answer_cheaper_from should be a list of three numbers.")
+    if found[number] != reference.answer_cheaper_from[number]:
+        fail("Not this length. Divide the inequality by L and solve it for L; fewer means fewer, not as many.")
+
+
+@check("D = 8, order 2", points=1)
+def _(rng):
+    judge(0)
+
+
+@check("D = 64, order 2", points=1)
+def _(rng):
+    judge(1)
+
+
+@check("D = 8, order 4", points=1)
+def _(rng):
+    judge(2)
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "normaliser-task"}
+r"""
+## Exercise 6: when can it fail? (1 point)
+
+The output is divided by $\sum_j s(q_i, k_j)$. For which of the orders 1, 2, 3, 4, 5 and 6 can this sum be **zero or
+negative** for some queries and keys? Set `answer_orders` to the list of these orders, for example
+`answer_orders = [2, 3]`, in any order. (A hint: draw $1 + t$, $1 + t + t^2/2$, … for negative t, or look for the place
+where the derivative vanishes.)
+"""
+
+# %% nbgrader={"grade_id": "normaliser-choice", "solution": true}
+# answer_orders = a list of some of the numbers 1, 2, 3, 4, 5, 6
+### BEGIN SOLUTION
+answer_orders = [1, 3, 5]
+### END SOLUTION
+
+# %% nbgrader={"grade_id": "normaliser-choice-tests", "points": 1}
+# Your list is checked when you hand in.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, reference, to_array
+
+
+@check("the orders for which the sum of the weights can be zero or negative", points=1)
+def _(rng):
+    given = list(answer_orders) if isinstance(answer_orders, (set, range)) else answer_orders
+    found = np.ravel(to_array(given, "answer_orders")).tolist()
+    if not set(found) <= {1, 2, 3, 4, 5, 6}:
+        fail("answer_orders should be a list of some of the numbers 1, 2, 3, 4, 5, 6.")
+    if set(found) != set(reference.answer_orders):
+        fail(
+            "Not these. Compute the sum of the first terms of the series for t = -1, -2, -3, ... and look at its sign."
+        )
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "complexity-task"}
+"""
+## Exercise 7: the complexity of each step (4 points)
+
+In a few sentences or a table: (1) for **softmax attention**, give the order of growth of time and memory in L and D of
+its steps (scores, softmax, averages). (2) For **linear attention** with M features, give the time of each step: the
+features, the product of key features and values, the product with the query features, the sum and the division; and the
+memory. (3) Why may the products be taken in another order here but not with softmax? (4) M itself depends on D and the
+order: what does that mean for wide heads or high orders?
+"""
+
+# %% [markdown] nbgrader={"grade_id": "complexity", "solution": true, "points": 4}
+"""
+**Model answer.** (1) Softmax: scores L²D, softmax L², averages L²D, so time grows like L²D; the table of weights takes L²
+numbers of memory. (2) Linear: the features L·M (a few multiplications for each), φ(K)ᵀV takes L·M·D, φ(Q) times that
+L·M·D again, the sum of the key features L·M additions and its products with the queries L·M, the division L·D. In all
+L·M·D: linear in L. Memory: L·M for the features and M·D for the summary, no L². (3) The weights are dot products of
+features, so the output is (φ(Q)φ(K)ᵀ)V = φ(Q)(φ(K)ᵀV): a chain of matrix products, which may be bracketed at will. With
+softmax an exponential is applied to every entry of QKᵀ before V comes in; it cannot be moved past the product. (4) M =
+C(D + order, order) grows like D^order / order!: for order 2 and D = 64 it is 2145, so linear attention pays only from L
+> 2161 on; with a high order or wide heads M is larger than any sequence, and nothing is gained.
+
+**Rubric** (4 points, each given or not)
+
+- **1 point**: softmax attention: time L²D, in total or for one of the two products, and memory L² (a table of the weights).
+  Both are needed.
+- **1 point**: linear attention: L·M·D for the two matrix products, a smaller order such as L·M or L·D for at least one
+  of the other steps, and memory without L² (such as L·M, M·D or "linear in L"). All three are needed.
+- **1 point**: the products may be bracketed differently because the weights are dot products of features (associativity),
+  and the softmax's exponential of each entry stands in the way otherwise. Both halves are needed.
+- **1 point**: M grows like a power of D with the order as exponent (or the binomial coefficient, or numbers for it),
+  **and** so it pays only for sequences longer than about M (or than such a number, as 2162 in exercise 5). "It gets
+  slower" or "it needs more memory" alone is not this consequence. Both halves are needed.
+"""
+
+# %% [markdown] nbgrader={"grade_id": "ps8-hand-in"}
+"""
+## Before you hand in
+
+Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+"""
