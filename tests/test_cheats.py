@@ -32,7 +32,8 @@ from tiny_judge import (
 )
 
 from autograder.grading.runner import local_executor
-from autograder.judging import judge
+from autograder.judging import judge, worker
+from autograder.judging.reference import Judged
 from autograder.notebook.reader import find_notebook
 from autograder.results import GRADED, Result
 
@@ -43,12 +44,12 @@ NOTHING = dict.fromkeys(TESTS, 0.0)
 @pytest.fixture
 def the_class_goes_on() -> Iterator[None]:
     """After a cheat the next student gets what is due, from the same warm process."""
-    before = {key: sandbox.process for key, sandbox in judge._sandboxes.items()}
+    before = {key: sandbox.process for key, sandbox in worker._sandboxes.items()}
     yield
     result = grade(RIGHT)
     assert result.status == GRADED and scores(result) == FULL
     for key, process in before.items():
-        assert judge._sandboxes[key].process is process, "the warm process died"
+        assert worker._sandboxes[key].process is process, "the warm process died"
 
 
 def every(body: str) -> dict[str, str]:
@@ -436,7 +437,7 @@ def test_many_cells_of_forged_output_stay_small() -> None:
     notebook = submission(STUBS, first=flood)
     for n in range(20):
         notebook.cells.append(v4.new_code_cell(f"print({n})", id=f"own-{n}"))
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert len(json.dumps(result.to_json())) < 6 * 10**6 and scores(result) == NOTHING
 
 
@@ -636,7 +637,7 @@ def _(rng):
     job.source = nbformat.writes(source_notebook(tests))
     job.assignment_version = "tiny-endless"
     start = time.monotonic()
-    result = Result.from_json(json.loads(judge.run_job(job.to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job.to_bytes())))
     assert time.monotonic() - start < 30
     assert verdicts(result, "twice") == ["timeout"] and scores(result)["twice"] == 0.0
     assert scores(result)["softmax"] == 4.0
@@ -647,7 +648,7 @@ def _(rng):
 
 def answers_for(student_id: str) -> str:
     return (
-        f"sheet_answer = {[2 * n for n in judge.Judged(source_notebook()).reference['numbers'](student_id).tolist()]}"
+        f"sheet_answer = {[2 * n for n in Judged(source_notebook()).reference['numbers'](student_id).tolist()]}"
     )
 
 
@@ -804,7 +805,7 @@ def test_metadata_and_tags_of_the_notebook_change_nothing() -> None:
     for cell in notebook.cells:
         cell.metadata["tags"] = ["skip-execution", "raises-exception", "nbgrader-skip"]
         cell.metadata.setdefault("nbgrader", {}).update(points=100, grade=False, locked=False)
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert scores(result) == NOTHING and [e.points for e in result.exercises] == list(FULL.values())
 
 
@@ -814,7 +815,7 @@ def test_rewritten_tests_are_not_run() -> None:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.source = "print('all good')"
     notebook.cells = [c for c in notebook.cells if c.id != "helpers"]
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert scores(result) == NOTHING and len(result.exercises) == len(TESTS)
 
 
@@ -848,7 +849,7 @@ def _(rng):
     job = job_for(submission({**RIGHT, "softmax": "def softmax(z):\n    return z + 5"}))
     job.source = nbformat.writes(source_notebook({**TESTS, "softmax": (4, "", hidden)}))
     job.assignment_version = "tiny-numpy"
-    result = Result.from_json(json.loads(judge.run_job(job.to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job.to_bytes())))
     assert "0.75" not in json.dumps(result.to_json()["exercises"])
     assert "equal scores share equally" in reasons(result, "softmax")
 
@@ -883,9 +884,9 @@ def _(rng):
 
 def hang_soon(data: bytes) -> bytes:
     """`run_job` in a worker whose watchdog does not wait that long."""
-    guard = judge.guard_worker
-    judge.guard_worker = lambda seconds: guard(12.0)
-    return judge.run_job(data)
+    guard = worker.guard_worker
+    worker.guard_worker = lambda seconds: guard(12.0)
+    return worker.run_job(data)
 
 
 def test_hostile_text_does_not_stop_the_rebuild() -> None:

@@ -22,8 +22,10 @@ from tiny_judge import (
     verdicts,
 )
 
-from autograder.judging.judge import Judged, clean_outputs, run_job
+from autograder.judging.outputs import clean_outputs
+from autograder.judging.reference import Judged
 from autograder.judging.source import BadSource
+from autograder.judging.worker import run_job
 from autograder.results import Result
 
 FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}

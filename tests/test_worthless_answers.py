@@ -18,7 +18,9 @@ from autograder.audit.audit import STUDENT, Bench, submission
 from autograder.audit.mutants import run_apart
 from autograder.course import Course
 from autograder.grading.runner import Prepared, Settings
-from autograder.judging.judge import Job, Judged, run_job
+from autograder.judging.job import Job
+from autograder.judging.reference import Judged
+from autograder.judging.worker import run_job
 from autograder.results import GRADED, Result
 
 ROOT = Path(__file__).parent.parent

@@ -11,7 +11,8 @@ from typing import Any
 import nbformat
 from nbformat import v4
 
-from autograder.judging.judge import Job, run_job
+from autograder.judging.job import Job
+from autograder.judging.worker import run_job
 from autograder.notebook.rebuild import places_of, rebuild, release_view
 from autograder.results import Result
 
