@@ -14,30 +14,35 @@ def _register(kind: str, **details: Any) -> None:
         registered.append((kind, details))
 
 
-def wrong(exercise: str, says: str) -> Callable[[Any], Any]:
-    """Decorator: the function or class is a wrong variant of `exercise`; `says` is the sentence for the student."""
+def wrong(exercise: str, says: str, based_on: str | None = None) -> Callable[[Any], Any]:
+    """Decorator: the function or class is a wrong variant of `exercise`; `says` is the sentence for the student.
+
+    `based_on` names a function or class of the reference's cell for `exercise`, and the variant is that cell with one
+    thing changed: a decorated function takes the place of that function, and the methods of a decorated class take the
+    place of that class's methods of the same names.
+    """
 
     def decorate(value: Any) -> Any:
-        _register("wrong", exercise=exercise, says=says, value=value)
+        _register("wrong", exercise=exercise, says=says, value=value, based_on=based_on)
         return value
 
     return decorate
 
 
-def right(exercise: str) -> Callable[[Any], Any]:
-    """Decorator: the function or class is a right variant of `exercise`, in another style."""
+def right(exercise: str, based_on: str | None = None) -> Callable[[Any], Any]:
+    """Decorator: the function or class is a right variant of `exercise`, in another style; `based_on` as in `wrong`."""
 
     def decorate(value: Any) -> Any:
-        _register("right", exercise=exercise, value=value)
+        _register("right", exercise=exercise, value=value, based_on=based_on)
         return value
 
     return decorate
 
 
 def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None:
-    """A variant made from the reference's cell by replacing `old`, which occurs once, by `new`.
+    """A variant made from the reference's cell by replacing `old`, which occurs once, by `new`; both within one line.
 
-    With `says` it is a wrong variant, without it a right one.
+    With `says` it is a wrong variant, without it a right one. Where more changes, write it out: `wrong(…, based_on=…)`.
     """
     _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
 

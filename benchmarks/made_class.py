@@ -34,7 +34,7 @@ def course_folder(folder: Path, config: str, name: str, count: int, seed: int = 
     values = {"source": str(ROOT / "source_solutions"), "config": str(ROOT / "nbgrader_config.py")}
     (folder / "nbgrader_config.py").write_text(config.format(**values))
     files = Course(ROOT).set_files(name)
-    source = Source.from_text(files.notebook_text, files.catalogue, name)
+    source = Source.from_text(files.notebook_text, files.catalogue, name, files.set_checks)
     rng = random.Random(seed)
     for number in range(count):
         student = f"someone-{number:04d}"

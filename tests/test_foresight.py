@@ -218,7 +218,7 @@ def test_no_verdict_depends_on_what_is_asked_ahead(student: str) -> None:
     job = Prepared(files, student, Settings(), 11).read(EXAMPLES.submissions("ps2-self-attention")[student])
     if isinstance(job, Result):
         pytest.skip("it holds no notebook that can be judged")
-    results = [Judge(job, Judged.from_text(job.source, job.catalogue), ahead=False).run()]
+    results = [Judge(job, Judged.from_text(job.source, job.catalogue, job.assignment, job.set_checks), ahead=False).run()]
     results.append(Result.from_json(json.loads(run_job(job.to_bytes()))))
     said = [[_said(e) for e in result.exercises] for result in results]
     assert said[0] == said[1]

@@ -312,7 +312,7 @@ def test_configure_again_changes_nothing() -> None:
     once = json.dumps(c)
     nbgrader_plugin.configure(c)
     assert json.dumps(c) == once
-    assert c.CourseDirectory.ignore == ["*.bak", "catalogue.py"]
+    assert c.CourseDirectory.ignore == ["*.bak", "catalogue.py", "set_checks.py"]
 
 
 # --- formgrader's page -----------------------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ def right(bench: Bench, grade_id: str) -> list[str]:
 @pytest.mark.parametrize("name", COURSE.set_names())
 def test_worthless_answers_gain_no_point(name: str) -> None:
     files = COURSE.set_files(name)
-    bench = Bench(Judged.from_text(files.notebook_text, files.catalogue, name), {})
+    bench = Bench(Judged.from_text(files.notebook_text, files.catalogue, name, files.set_checks), {})
     bench.prepare()
     asked: dict[str, Callable[[], Any]] = {}
     for grade_id, test in bench.source.tests.items():
@@ -188,7 +188,7 @@ TYPED = {
 @pytest.mark.parametrize("typed", TYPED)
 def test_worthless_answers_in_the_sandbox(typed: str) -> None:
     files = COURSE.set_files("ps2-self-attention")
-    source = Judged.from_text(files.notebook_text, files.catalogue, files.name)
+    source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
     cells = {}
     for test in source.tests.values():
         texts = "\n".join(TYPED[typed].replace("{name}", name) for name in sorted(test.solution_names))

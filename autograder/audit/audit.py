@@ -439,7 +439,7 @@ class _Audit:
 
     def __init__(self, files: SetFiles, report: AuditReport, settings: Settings, bar: _Bar) -> None:
         self.files, self.report, self.settings, self.bar = files, report, settings, bar
-        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name)
+        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
         texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
         self.bench = Bench(self.source, {s: texts[s] for s in self.source.solutions})
         self.rows: dict[str, ExerciseAudit] = {}

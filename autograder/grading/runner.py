@@ -132,6 +132,7 @@ class Prepared:
             cells=cells,
             source=self.files.notebook_text,
             catalogue=self.files.catalogue,
+            set_checks=self.files.set_checks,
             assignment_version=self.files.version,
             grader_version=grader_version(),
             seed=self.seed,

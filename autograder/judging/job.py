@@ -12,7 +12,7 @@ from autograder.notebook.rebuild import Rebuilt, RebuiltCell
 from autograder.results import UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 
-OF_THE_SET = ("source", "catalogue", "files")
+OF_THE_SET = ("source", "catalogue", "set_checks", "files")
 
 
 @dataclass
@@ -34,11 +34,12 @@ class Job:
     notes: list[str] = field(default_factory=list)
     events: list[str] = field(default_factory=list)
     arrived: str = ""
+    set_checks: str = ""
 
     def to_bytes(self) -> bytes:
         """Three lines of JSON: the submission's own fields, its cells, and what is the same for the whole class."""
         own = {name: value for name, value in vars(self).items() if name not in ("cells", *OF_THE_SET)}
-        of_the_set = _set_to_bytes(self.source, self.catalogue, *self.files.items())
+        of_the_set = _set_to_bytes(self.source, self.catalogue, self.set_checks, *self.files.items())
         return b"\n".join([json.dumps(own).encode(), self.cells.encode(), of_the_set])
 
     @classmethod
@@ -71,8 +72,8 @@ class Job:
 
 
 @lru_cache(maxsize=2)
-def _set_to_bytes(source: str, catalogue: str, *files: tuple[str, str]) -> bytes:
-    return json.dumps(dict(zip(OF_THE_SET, (source, catalogue, dict(files)), strict=True))).encode()
+def _set_to_bytes(source: str, catalogue: str, set_checks: str, *files: tuple[str, str]) -> bytes:
+    return json.dumps(dict(zip(OF_THE_SET, (source, catalogue, set_checks, dict(files)), strict=True))).encode()
 
 
 @lru_cache(maxsize=2)

@@ -8,9 +8,11 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from types import ModuleType
+from typing import Any, Self
 
 import nbformat
 from nbformat import NotebookNode
@@ -19,6 +21,7 @@ from autograder.errors import AutograderError
 from autograder.judging.variants import Catalogue
 from autograder.notebook.names import bound_names, needed_names
 
+SET_CHECKS = "set_checks"
 BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
 
 
@@ -73,12 +76,16 @@ class Source:
 
     Names in the notebook's metadata `autograder: {"student_side": [...]}` resolve in test cells to the student's
     values although locked cells bind them: given classes whose objects are handed to a student's function.
+    `catalogue` and `set_checks` are the texts of catalogue.py and set_checks.py.
     """
 
-    def __init__(self, notebook: NotebookNode, catalogue: str = "", name: str = "the set") -> None:
+    def __init__(
+        self, notebook: NotebookNode, catalogue: str = "", name: str = "the set", set_checks: str = ""
+    ) -> None:
         self.notebook = notebook
         self.name = name
         self.catalogue_text = catalogue
+        self.set_checks_text = set_checks
         self.tests: dict[str, TestCell] = {}
         self.written: dict[str, tuple[str, float]] = {}
         self.solutions: dict[str, str] = {}
@@ -87,8 +94,8 @@ class Source:
         self._read_cells()
 
     @classmethod
-    def from_text(cls, text: str, catalogue: str = "", name: str = "the set") -> Source:
-        return cls(nbformat.reads(text, as_version=4), catalogue, name)
+    def from_text(cls, text: str, catalogue: str = "", name: str = "the set", set_checks: str = "") -> Self:
+        return cls(nbformat.reads(text, as_version=4), catalogue, name, set_checks)
 
     def _read_cells(self) -> None:
         title, pending = self.name, []
@@ -148,6 +155,19 @@ class Source:
                     f"{self.name}: the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
                 ) from error
         return namespace
+
+    @cached_property
+    def _set_checks(self) -> ModuleType:
+        module = sys.modules[SET_CHECKS] = ModuleType(SET_CHECKS)
+        try:
+            exec(compile(self.set_checks_text, f"<{self.name}: {SET_CHECKS}.py>", "exec"), vars(module))
+        except Exception as error:
+            raise BadSource(f"{self.name}: {SET_CHECKS}.py fails ({type(error).__name__}: {error})") from error
+        return module
+
+    def share_checks(self) -> None:
+        """Make `from set_checks import …` mean this set's, in a process that judges several. Raises BadSource."""
+        sys.modules[SET_CHECKS] = self._set_checks
 
     @cached_property
     def trusted(self) -> dict[str, Any]:

@@ -59,6 +59,7 @@ def run_test_cell(
     `draws` says that the checks' figures are wanted. `known` and `learns` are those of `Session`.
     """
     client.transcript = []
+    source.share_checks()
     known = {} if known is None else known
     session = Session(seed, test.grade_id, client, source.reference, explain, check_seconds, draws, known, learns)
     namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}

@@ -82,18 +82,13 @@ class Catalogue:
                 self.survivors.append(Survivor(**details))
             elif kind == "edited":
                 self.variants.append(self._edited(details, reference, solution_text(exercise)))
+            elif details["based_on"]:
+                text = sources[details["value"].__name__]
+                self.variants.append(self._based_on(details, reference, text, solution_text(exercise)))
             else:
                 value = details["value"]
-                self.variants.append(
-                    Variant(
-                        value.__name__,
-                        exercise,
-                        value,
-                        sources[value.__name__],
-                        kind == "right",
-                        details.get("says", ""),
-                    )
-                )
+                text, says = sources[value.__name__], details.get("says", "")
+                self.variants.append(Variant(value.__name__, exercise, value, text, kind == "right", says))
         names = [(v.exercise, v.name) for v in self.variants]
         twice = {n for n in names if names.count(n) > 1}
         if twice:
@@ -101,24 +96,71 @@ class Catalogue:
 
     def _edited(self, details: dict[str, Any], reference: dict[str, Any], cell: str) -> Variant:
         old, name = details["old"], details["name"]
+        if "\n" in old + details["new"]:
+            raise BadCatalogue(
+                f"{self.where}: catalogue.py edits several lines for {name!r}; write the function or the method out, "
+                "with @wrong(…, based_on=…)"
+            )
         if cell.count(old) != 1:
             raise BadCatalogue(
                 f"{self.where}: catalogue.py edits {old!r} in the cell of {details['exercise']!r}, "
                 f"where it occurs {cell.count(old)} times; it must occur once"
             )
-        text = cell.replace(old, details["new"])
+        return self._of_cell(name, details, reference, cell.replace(old, details["new"]))
+
+    def _based_on(self, details: dict[str, Any], reference: dict[str, Any], text: str, cell: str) -> Variant:
+        name, base = details["value"].__name__, details["based_on"]
+        try:
+            changed = _with_parts(cell, base, text)
+        except ValueError as problem:
+            raise BadCatalogue(f"{self.where}: the variant {name!r} is based on {base!r}: {problem}") from problem
+        return self._of_cell(name, details, reference, changed)
+
+    def _of_cell(self, name: str, details: dict[str, Any], reference: dict[str, Any], text: str) -> Variant:
+        """The variant that the text of a whole solution cell is."""
         namespace = {**reference}
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.where}: {name}>", "exec"), namespace)
         except Exception as error:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
-        return Variant(
-            name, details["exercise"], namespace[details["exercise"]], text, not details["says"], details["says"], True
-        )
+        exercise, says = details["exercise"], details.get("says", "")
+        return Variant(name, exercise, namespace[exercise], text, not says, says, whole_cell=True)
 
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]
+
+
+def _with_parts(cell: str, base: str, text: str) -> str:
+    """The cell with `text`, a function, in place of its function `base`, or its methods in place of the class's own.
+
+    A method that the class does not have is added to it. Raises ValueError with what does not fit.
+    """
+    cell = "\n".join(line for line in cell.split("\n") if "### BEGIN SOLUTION" not in line and "### END" not in line)
+    (written,) = ast.parse(text).body
+    found = next((node for node in ast.parse(cell).body if getattr(node, "name", None) == base), None)
+    if isinstance(written, ast.FunctionDef) and isinstance(found, ast.FunctionDef):
+        renamed = text.replace(f"def {written.name}", f"def {base}", 1)
+        return _with_lines(cell, [(found.lineno, found.end_lineno, renamed)])
+    if not isinstance(written, ast.ClassDef) or not isinstance(found, ast.ClassDef):
+        raise ValueError("the reference's cell has no function, or for a class no class, of this name")
+    own = {node.name: node for node in found.body if isinstance(node, ast.FunctionDef)}
+    lines, parts = text.split("\n"), []
+    for node in written.body:
+        if not isinstance(node, ast.FunctionDef):
+            raise ValueError(f"a class holds methods only, not line {node.lineno} of it")
+        part = "\n".join(lines[node.lineno - 1 : node.end_lineno])
+        place = own.get(node.name)
+        parts.append((place.lineno, place.end_lineno, part) if place else (found.end_lineno + 1, found.end_lineno, part))
+    return _with_lines(cell, parts)
+
+
+def _with_lines(cell: str, parts: list[tuple[int, int | None, str]]) -> str:
+    """The cell with texts in place of lines: (first, last, text), counted from 1; none where last is before first."""
+    lines = cell.split("\n")
+    for first, last, text in sorted(parts, reverse=True):
+        lines[first - 1 : last] = text.split("\n")
+    return "\n".join(lines)
 
 
 def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> Any:

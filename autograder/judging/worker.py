@@ -46,7 +46,7 @@ def source_of(job: Job) -> Judged:
         os.environ["MPLBACKEND"] = "agg"  # for a set that draws; others need not import matplotlib
         gc.freeze()  # modules stay: the collector need not look at them again, nor at the end
         gc.enable()  # a worker of the pool imported them without it
-        _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment)
+        _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment, job.set_checks)
     return _sources[job.assignment_version]
 
 

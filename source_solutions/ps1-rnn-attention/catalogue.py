@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps1-rnn-attention.
 
 Names such as `np`, `Counter` and `additive_scores` are those of the notebook. Each misconception carries the sentence

@@ -558,13 +558,7 @@ assert np.isclose(jaccard_similarity("", ""), 1), "Two empty texts are equal: si
 assert np.isclose(jaccard_similarity("dogs", ""), 0), "An empty text shares nothing with another one: similarity 0."
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check
-
-WORDS = ["dog", "dogs", "god", "cold", "old", "three", "tree", "a"]
-
-
-def some_text(rng, most, spaces=(" ",)):
-    """One to `most` words, some of them repeated."""
-    return "".join(rng.choice(WORDS) + rng.choice(spaces) for _ in range(rng.integers(1, most + 1))).rstrip(" ")
+from set_checks import some_text
 
 
 @check("random texts with repeated and shared words", points=1)
@@ -643,13 +637,7 @@ assert np.isclose(cosine_similarity("", ""), 1), "Two empty texts are equal: sim
 assert np.isclose(cosine_similarity("dogs", ""), 0), "An empty text shares nothing with another one: similarity 0."
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check
-
-WORDS = ["dog", "dogs", "god", "cold", "old", "three", "tree", "a"]
-
-
-def some_text(rng, most, spaces=(" ",)):
-    """One to `most` words, some of them repeated."""
-    return "".join(rng.choice(WORDS) + rng.choice(spaces) for _ in range(rng.integers(1, most + 1))).rstrip(" ")
+from set_checks import some_text
 
 
 @check("random texts with repeated and shared words", points=1)

@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps2-self-attention.
 
 Names such as `np` and `scaled_dot_product_attention` are those of the notebook. Each misconception

@@ -191,60 +191,36 @@ assert set(np.ravel(np.asarray(sheet["dominant"])).tolist()) <= {1, 2, 3}, (
     '"dominant" holds numbers of inputs, counted from 1: each is 1, 2 or 3.'
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail
+from autograder.checks import check
+from set_checks import judge_entries, right_answers
 
-
-def right_answers():
-    X, W_Q, W_K, W_V = self_attention_numbers(student_id)
-    Q, K, V = X @ W_Q, X @ W_K, X @ W_V
-    scores = Q @ K.T / np.sqrt(2)
-    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return {
-        "Q": Q,
-        "K": K,
-        "V": V,
-        "scores": scores,
-        "weights": weights,
-        "output": weights @ V,
-        "dominant": weights.argmax(axis=1) + 1,
-    }
-
-
-RIGHT = right_answers()
-
-
-def judge_entries(*entries):
-    if not isinstance(self_attention_answers, dict):
-        fail("self_attention_answers should be a dict of numbers.")
-    for entry in entries:
-        if entry not in self_attention_answers:
-            fail(f'The entry "{entry}" is missing.')
-        compare(self_attention_answers[entry], RIGHT[entry], f'"{entry}"', atol=0.005 + 1e-9)
+X, *matrices = self_attention_numbers(student_id)
+RIGHT = right_answers(X, X, *matrices)
 
 
 @check("queries, keys and values", points=1)
 def _():
-    judge_entries("Q", "K", "V")
+    judge_entries(self_attention_answers, "self_attention_answers", RIGHT, "Q", "K", "V")
 
 
 @check("the scores", points=1)
 def _():
-    judge_entries("scores")
+    judge_entries(self_attention_answers, "self_attention_answers", RIGHT, "scores")
 
 
 @check("the attention weights", points=1)
 def _():
-    judge_entries("weights")
+    judge_entries(self_attention_answers, "self_attention_answers", RIGHT, "weights")
 
 
 @check("the outputs", points=1)
 def _():
-    judge_entries("output")
+    judge_entries(self_attention_answers, "self_attention_answers", RIGHT, "output")
 
 
 @check("which input dominates each output", points=1)
 def _():
-    judge_entries("dominant")
+    judge_entries(self_attention_answers, "self_attention_answers", RIGHT, "dominant")
 
 
 ### END HIDDEN TESTS
@@ -310,42 +286,25 @@ assert np.allclose(np.sum(np.asarray(sheet["weights"]), axis=1), 1, atol=0.025),
     "The map has a row for each of the two queries, and every row sums to 1."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail
+from autograder.checks import check
+from set_checks import judge_entries, right_answers
 
-
-def right_answers():
-    X_q, X_kv, W_Q, W_K, W_V = cross_attention_numbers(student_id)
-    Q, K, V = X_q @ W_Q, X_kv @ W_K, X_kv @ W_V
-    scores = Q @ K.T / np.sqrt(3)
-    weights = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
-    return {"Q": Q, "K": K, "V": V, "scores": scores, "weights": weights, "output": weights @ V}
-
-
-RIGHT = right_answers()
-
-
-def judge_entries(*entries):
-    if not isinstance(cross_attention_answers, dict):
-        fail("cross_attention_answers should be a dict of numbers.")
-    for entry in entries:
-        if entry not in cross_attention_answers:
-            fail(f'The entry "{entry}" is missing.')
-        compare(cross_attention_answers[entry], RIGHT[entry], f'"{entry}"', atol=0.005 + 1e-9)
+RIGHT = right_answers(*cross_attention_numbers(student_id))
 
 
 @check("queries, keys and values", points=1)
 def _():
-    judge_entries("Q", "K", "V")
+    judge_entries(cross_attention_answers, "cross_attention_answers", RIGHT, "Q", "K", "V")
 
 
 @check("the scores and the attention map", points=1)
 def _():
-    judge_entries("scores", "weights")
+    judge_entries(cross_attention_answers, "cross_attention_answers", RIGHT, "scores", "weights")
 
 
 @check("the outputs", points=1)
 def _():
-    judge_entries("output")
+    judge_entries(cross_attention_answers, "cross_attention_answers", RIGHT, "output")
 
 
 ### END HIDDEN TESTS

@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps3-multi-head-attention.
 
 Names such as `np`, `nn` and `split_heads` are those of the notebook. Each misconception carries the sentence that its

@@ -479,6 +479,7 @@ output, weights = map(
 assert np.allclose(weights, 0) and np.allclose(output, 0), "A query that may attend to nothing gets zeros, not NaN."
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check, compare, uses
+from set_checks import some_mask
 
 uses("split_heads", "merge_heads")
 NAMES = ("output", "weights")
@@ -489,15 +490,6 @@ def inputs(rng, B=2, T_q=5, T_k=7, h=3, d_head=4):
     matrices = rng.normal(size=(4, d_model, d_model)) / np.sqrt(d_model)
     matrices[:2] *= 1.5  # scores of some size, so that the scale matters
     return rng.normal(size=(B, T_q, d_model)), rng.normal(size=(B, T_k, d_model)), *matrices, h
-
-
-def some_mask(rng, *shape):
-    """A random mask in which every row has a True and a False."""
-    mask = rng.random(shape) < 0.5
-    for row in mask.reshape(-1, shape[-1]):
-        first, second = rng.permutation(shape[-1])[:2]
-        row[first], row[second] = True, False
-    return mask
 
 
 @check("a batch in which all sizes differ; permuted keys permute the weights", points=2)
@@ -674,6 +666,7 @@ output, weights = model(answering, answering, mask & mask.new_tensor([0, 1, 1, 1
 assert (weights[:, :, 0] == 0).all() and (output[:, 0] == 0).all(), "A query without a key gets zeros, not NaN."
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, compare, fail, is_instance, parameter_gradients, reference, to_array, uses
+from set_checks import some_mask
 
 uses("split_heads", "merge_heads")
 NAMES = ["W_Q", "W_K", "W_V", "W_O"]
@@ -697,15 +690,6 @@ def twins(rng, d_model, n_heads, scale=1.0):
 
 def tokens(rng, B=2, T_q=5, T_k=7, d_model=12):
     return tensor(rng.normal(size=(B, T_q, d_model))), tensor(rng.normal(size=(B, T_k, d_model)))
-
-
-def some_mask(rng, *shape):
-    """A random mask in which every row has a True and a False."""
-    mask = rng.random(shape) < 0.5
-    for row in mask.reshape(-1, shape[-1]):
-        first, second = rng.permutation(shape[-1])[:2]
-        row[first], row[second] = True, False
-    return torch.tensor(mask)
 
 
 def same(pair, *inputs, **named):
@@ -756,7 +740,7 @@ def _(rng):
     right.load_state_dict(large)
     x_q, x_kv = (tensor(rng.integers(0, 2, size=(2, T, 12)) * 2 - 1) for T in (5, 7))
     same(pair, x_q, x_kv)
-    same(pair, x_q, x_kv, some_mask(rng, 2, 1, 5, 7))
+    same(pair, x_q, x_kv, torch.tensor(some_mask(rng, 2, 1, 5, 7)))
 
 
 @check("masks: for all, for each sequence, for each head, for both; causal", points=2)
@@ -764,11 +748,11 @@ def _(rng):
     B, T_q, T_k, h = 2, 5, 7, 3
     pair = twins(rng, 12, h)
     for shape in [(T_q, T_k), (B, 1, 1, T_k), (B, 1, T_q, T_k), (1, h, T_q, T_k), (B, h, T_q, T_k)]:
-        same(pair, *tokens(rng), some_mask(rng, *shape))
+        same(pair, *tokens(rng), torch.tensor(some_mask(rng, *shape)))
     same(pair, *tokens(rng), mask=torch.ones(B, 1, T_q, T_k, dtype=torch.bool))
     two_heads = twins(rng, 8, 2)  # as many as sequences: an axis mixed up with another does not show in the shape
-    same(two_heads, *tokens(rng, d_model=8), some_mask(rng, 2, 1, 5, 7))
-    same(two_heads, *tokens(rng, d_model=8), some_mask(rng, 1, 2, 5, 7))
+    same(two_heads, *tokens(rng, d_model=8), torch.tensor(some_mask(rng, 2, 1, 5, 7)))
+    same(two_heads, *tokens(rng, d_model=8), torch.tensor(some_mask(rng, 1, 2, 5, 7)))
     x, _ = tokens(rng, T_q=6)
     causal = torch.ones(6, 6, dtype=torch.bool).tril()
     before = same(pair, x, x, causal)[0]
@@ -780,7 +764,7 @@ def _(rng):
 
 @check("a query that may attend to nothing: zeros, and finite gradients", points=1)
 def _(rng):
-    mask = some_mask(rng, 2, 3, 5, 7)
+    mask = torch.tensor(some_mask(rng, 2, 3, 5, 7))
     mask[0, 1, 2] = mask[1, 0, 4] = mask[1, 2, 4] = False
     pair, (x_q, x_kv) = twins(rng, 12, 3), tokens(rng)
     for given in [mask, torch.tensor([True, False])[:, None, None, None], torch.zeros(5, 7, dtype=torch.bool)]:
@@ -794,7 +778,7 @@ def _(rng):
 @check("the gradients that reach the four layers", points=1)
 def _(rng):
     pair, (x_q, x_kv) = twins(rng, 12, 3), tokens(rng)
-    for mask in [None, some_mask(rng, 2, 1, 5, 7)]:
+    for mask in [None, torch.tensor(some_mask(rng, 2, 1, 5, 7))]:
         same(pair, x_q, x_kv, mask=mask)
         mine, right = (parameter_gradients(module, x_q, x_kv, mask, of=0) for module in pair)
         for name in right:

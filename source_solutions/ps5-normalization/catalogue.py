@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps5-normalization.
 
 Names such as `np` and `layer_norm` are those of the notebook. Each misconception carries the sentence that its author

@@ -215,10 +215,15 @@ assert np.allclose(same_mean, old_mean) and np.allclose(same_var, old_var), (
     "In evaluation the running values come back as they were."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail, reference
+from autograder.checks import check, reference
+from set_checks import judge_three
 
-NAMES = ("`y`", "`running_mean`", "`running_var`")
 Y, MEAN, VAR = range(3)
+
+
+def judged(*args, **named):
+    results = ["y", "running_mean", "running_var"]
+    judge_three("batch_norm", batch_norm, reference.batch_norm, results, *args, **named)
 
 
 def inputs(rng, N=7, d=4):
@@ -229,22 +234,6 @@ def inputs(rng, N=7, d=4):
         rng.normal(size=d) * 2,
         rng.uniform(0.2, 3, size=d),
     )
-
-
-def judged(parts, *args, unchanged=False, **named):
-    """Compare these parts of the result with the reference's; demand unchanged inputs if asked for."""
-    expected = reference.batch_norm(*args, **named)
-    copies = [a.copy(order="A") if isinstance(a, np.ndarray) else a for a in args]
-    found = batch_norm(*copies, **named)
-    if not isinstance(found, (tuple, list)) or len(found) != 3:
-        fail("batch_norm should return three values: y, running_mean, running_var.")
-    for part in parts:
-        compare(found[part], expected[part], NAMES[part], atol=1e-4 if args[0].dtype == np.float32 else 1e-6)
-    if unchanged and (
-        getattr(batch_norm, "_changed", None)
-        or any(not np.array_equal(a, b) for a, b in zip(copies, args, strict=True))
-    ):
-        fail("batch_norm changes one of its inputs in place; make new arrays.")
 
 
 @check("training: the batch normalised by its own mean and variance", points=2)
@@ -436,31 +425,20 @@ assert np.allclose(layer_norm_backward(upstream, tokens, gamma, eps=3.0)[1], [0.
     "With eps = 3 the root is that of 1 + 3, so the normalised tokens, and dgamma with them, are half as large."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail, reference, uses
+from autograder.checks import check, reference, uses
+from set_checks import judge_three
 
 uses("layer_norm")
-NAMES = ("`dx`", "`dgamma`", "`dbeta`")
 DX, DGAMMA, DBETA = range(3)
+
+
+def judged(*args, **named):
+    results = ["dx", "dgamma", "dbeta"]
+    judge_three("layer_norm_backward", layer_norm_backward, reference.layer_norm_backward, results, *args, **named)
 
 
 def inputs(rng, *leading, d=6):
     return rng.normal(size=(*leading, d)), rng.normal(size=(*leading, d)) * 2 + 1, rng.normal(size=d)
-
-
-def judged(parts, *args, unchanged=False, **named):
-    """Compare these parts of the result with the reference's; demand unchanged inputs if asked for."""
-    expected = reference.layer_norm_backward(*args, **named)
-    copies = [a.copy(order="A") if isinstance(a, np.ndarray) else a for a in args]
-    found = layer_norm_backward(*copies, **named)
-    if not isinstance(found, (tuple, list)) or len(found) != 3:
-        fail("layer_norm_backward should return three values: dx, dgamma, dbeta.")
-    for part in parts:
-        compare(found[part], expected[part], NAMES[part], atol=1e-4 if args[0].dtype == np.float32 else 1e-6)
-    if unchanged and (
-        getattr(layer_norm_backward, "_changed", None)
-        or any(not np.array_equal(a, b) for a, b in zip(copies, args, strict=True))
-    ):
-        fail("layer_norm_backward changes one of its inputs in place; make new arrays.")
 
 
 @check("dx, with any number of leading axes", points=2)

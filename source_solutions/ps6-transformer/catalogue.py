@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps6-transformer.
 
 Names such as `nn`, `MultiHeadAttention` and `ReviewClassifier` are those of the notebook. Each misconception carries

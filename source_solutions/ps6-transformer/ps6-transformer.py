@@ -213,96 +213,23 @@ with torch.no_grad():
     theirs = pytorch_layer(numbers, 2)(x, src_mask=~causal)
 assert torch.allclose(layer(x, causal), theirs, atol=1e-4), "With a causal mask it differs. Does the mask get there?"
 ### BEGIN HIDDEN TESTS
-from autograder.checks import (
-    check,
-    compare,
-    fail,
-    gradients,
-    is_instance,
-    parameter_gradients,
-    reference,
-    to_array,
+from autograder.checks import check, compare, reference
+from set_checks import Layers, some_mask, tensor
+
+layers = Layers(
+    lambda *sizes: EncoderLayer(*sizes),
+    reference.EncoderLayer,
+    ["attention"],
+    ["norm1", "norm2"],
+    lambda: set_seed(0),
 )
-
-WIDTHS = {"linear1": lambda d, d_ff: (d_ff, d), "linear2": lambda d, d_ff: (d, d_ff)}
-
-
-def tensor(array):
-    return torch.tensor(np.asarray(array), dtype=torch.float32)
-
-
-def random_state(rng, layer):
-    """Numbers for every parameter: matrices that keep the size of what goes through, norms that are no identity."""
-    state = {}
-    for name, value in layer.state_dict().items():
-        drawn = rng.normal(size=tuple(value.shape))
-        if value.ndim == 2:
-            drawn = 1.3 * drawn / np.sqrt(value.shape[1])
-        elif name.startswith("norm"):
-            drawn = 0.4 * drawn + (name.endswith("weight"))
-        else:
-            drawn = 0.5 * drawn
-        state[name] = tensor(drawn)
-    return state
-
-
-def twins(rng, d_model, n_heads, d_ff):
-    """The student's layer and the reference's, with the same random numbers."""
-    right, mine = reference.EncoderLayer(d_model, n_heads, d_ff), EncoderLayer(d_model, n_heads, d_ff)
-    state = random_state(rng, right)
-    right.load_state_dict(state)
-    for name in ("attention", "norm1", "norm2", "linear1", "linear2"):
-        getattr(mine, name)  # says which one is missing
-    mine.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
-    return mine, right
-
-
-def some_mask(rng, *shape):
-    """A random mask in which every row has a True and a False."""
-    mask = rng.random(shape) < 0.5
-    for row in mask.reshape(-1, shape[-1]):
-        first, second = rng.permutation(shape[-1])[:2]
-        row[first], row[second] = True, False
-    return torch.tensor(mask)
-
-
-def same(pair, *inputs, **named):
-    """Demand equal outputs of the two layers, and unchanged inputs; returns the student's."""
-    mine, right = pair
-    with torch.no_grad():
-        expected = right(*inputs, **named)
-    copies = [None if i is None else i.clone() for i in inputs]
-    set_seed(0)
-    found = mine(*copies, **named)
-    if isinstance(found, (tuple, list)):
-        fail("forward should return the tokens alone, not several things.")
-    compare(found, expected, "the output", atol=1e-4)
-    pairs = zip(copies, inputs, strict=True)
-    if getattr(mine, "_changed", None) or any(b is not None and not torch.equal(a, b) for a, b in pairs):
-        fail("forward changes its input in place (by += ?); work on a copy of it.")
-    return found
+twins, same = layers.twins, layers.same
 
 
 @check("its parts have the names and shapes of the task", points=1)
 def _(rng):
     for d_model, n_heads, d_ff in [(12, 3, 20), (6, 1, 4)]:
-        layer = EncoderLayer(d_model, n_heads, d_ff)
-        for name in ("W_Q", "W_K", "W_V", "W_O"):
-            shape = to_array(getattr(layer.attention, name).weight, f"attention.{name}.weight").shape
-            if shape != (d_model, d_model):
-                fail(f"attention.{name} should go from d_model to d_model.")
-        for name in ("norm1", "norm2"):
-            for end in ("weight", "bias"):
-                if to_array(getattr(getattr(layer, name), end), f"{name}.{end}").shape != (d_model,):
-                    fail(f"{name} should be nn.LayerNorm(d_model).")
-        for name, shape in WIDTHS.items():
-            part = getattr(layer, name)
-            if not is_instance(part, "torch.nn.modules.linear.Linear"):
-                fail(f"{name} should be an nn.Linear.")
-            if to_array(part.weight, f"{name}.weight").shape != shape(d_model, d_ff):
-                fail(f"{name} does not have the right widths.")
-            if part.bias is None:
-                fail(f"{name} should have a bias.")
+        layers.parts(d_model, n_heads, d_ff)
 
 
 @check("outputs with given numbers, in all sizes, and for tokens of very small size", points=2)
@@ -335,22 +262,11 @@ def _(rng):
 
 @check("gradients reach all numbers and the input, and stay finite where a query may attend to nothing", points=1)
 def _(rng):
-    mine, right = pair = twins(rng, 12, 3, 20)
+    pair = twins(rng, 12, 3, 20)
     empty = some_mask(rng, 2, 3, 5, 5)
     empty[0, 1, 2] = empty[1, 0, 4] = empty[1, :, 3] = False
     for mask in [None, some_mask(rng, 2, 1, 5, 5), empty, torch.tensor([True, False])[:, None, None, None]]:
-        x = tensor(rng.normal(size=(2, 5, 12)))
-        same(pair, x, mask)
-        set_seed(0)
-        found, wanted = (parameter_gradients(layer, x, mask) for layer in (mine, right))
-        for name in wanted:
-            if found.get(name) is None:
-                fail(f"No gradient reaches {name}.")
-            compare(found[name], wanted[name], f"the gradient of {name}", atol=1e-3)
-        found, wanted = (gradients(layer, x, mask)[0] for layer in (mine, right))
-        if found is None:
-            fail("No gradient reaches the input.")
-        compare(found, wanted, "the gradient of the input", atol=1e-3)
+        layers.gradients(pair, {"the input": tensor(rng.normal(size=(2, 5, 12)))}, [mask])
 
 
 ### END HIDDEN TESTS
@@ -443,102 +359,27 @@ with torch.no_grad():
 output = layer(y, memory, causal, no_padding[:, None, None, :])
 assert torch.allclose(output, theirs, atol=1e-4), "With masks it differs. Which attention gets which mask?"
 ### BEGIN HIDDEN TESTS
-from autograder.checks import (
-    check,
-    compare,
-    fail,
-    gradients,
-    is_instance,
-    parameter_gradients,
-    reference,
-    to_array,
+from autograder.checks import check, compare, reference
+from set_checks import Layers, some_mask, tensor
+
+layers = Layers(
+    lambda *sizes: DecoderLayer(*sizes),
+    reference.DecoderLayer,
+    ["self_attention", "cross_attention"],
+    ["norm1", "norm2", "norm3"],
+    lambda: set_seed(0),
 )
-
-PARTS = ("self_attention", "cross_attention", "norm1", "norm2", "norm3", "linear1", "linear2")
-WIDTHS = {"linear1": lambda d, d_ff: (d_ff, d), "linear2": lambda d, d_ff: (d, d_ff)}
-
-
-def tensor(array):
-    return torch.tensor(np.asarray(array), dtype=torch.float32)
-
-
-def random_state(rng, layer):
-    """Numbers for every parameter: matrices that keep the size of what goes through, norms that are no identity."""
-    state = {}
-    for name, value in layer.state_dict().items():
-        drawn = rng.normal(size=tuple(value.shape))
-        if value.ndim == 2:
-            drawn = 1.3 * drawn / np.sqrt(value.shape[1])
-        elif name.startswith("norm"):
-            drawn = 0.4 * drawn + (name.endswith("weight"))
-        else:
-            drawn = 0.5 * drawn
-        state[name] = tensor(drawn)
-    return state
-
-
-def twins(rng, d_model, n_heads, d_ff):
-    """The student's layer and the reference's, with the same random numbers."""
-    right, mine = reference.DecoderLayer(d_model, n_heads, d_ff), DecoderLayer(d_model, n_heads, d_ff)
-    state = random_state(rng, right)
-    right.load_state_dict(state)
-    for name in PARTS:
-        getattr(mine, name)  # says which one is missing
-    mine.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
-    return mine, right
+twins, same = layers.twins, layers.same
 
 
 def tokens(rng, B=2, T=5, S=7, d_model=12):
     return tensor(rng.normal(size=(B, T, d_model))), tensor(0.5 + 2 * rng.normal(size=(B, S, d_model)))
 
 
-def some_mask(rng, *shape):
-    """A random mask in which every row has a True and a False."""
-    mask = rng.random(shape) < 0.5
-    for row in mask.reshape(-1, shape[-1]):
-        first, second = rng.permutation(shape[-1])[:2]
-        row[first], row[second] = True, False
-    return torch.tensor(mask)
-
-
-def same(pair, *inputs, **named):
-    """Demand equal outputs of the two layers, and unchanged inputs; returns the student's."""
-    mine, right = pair
-    with torch.no_grad():
-        expected = right(*inputs, **named)
-    copies = [None if i is None else i.clone() for i in inputs]
-    set_seed(0)
-    found = mine(*copies, **named)
-    if isinstance(found, (tuple, list)):
-        fail("forward should return the tokens alone, not several things.")
-    compare(found, expected, "the output", atol=1e-4)
-    pairs = zip(copies, inputs, strict=True)
-    if getattr(mine, "_changed", None) or any(b is not None and not torch.equal(a, b) for a, b in pairs):
-        fail("forward changes its input in place (by += ?); work on a copy of it.")
-    return found
-
-
 @check("its parts have the names and shapes of the task", points=1)
 def _(rng):
     for d_model, n_heads, d_ff in [(12, 3, 20), (6, 1, 4)]:
-        layer = DecoderLayer(d_model, n_heads, d_ff)
-        for attention in ("self_attention", "cross_attention"):
-            for name in ("W_Q", "W_K", "W_V", "W_O"):
-                weight = getattr(getattr(layer, attention), name).weight
-                if to_array(weight, f"{attention}.{name}.weight").shape != (d_model, d_model):
-                    fail(f"{attention}.{name} should go from d_model to d_model.")
-        for name in ("norm1", "norm2", "norm3"):
-            for end in ("weight", "bias"):
-                if to_array(getattr(getattr(layer, name), end), f"{name}.{end}").shape != (d_model,):
-                    fail(f"{name} should be nn.LayerNorm(d_model).")
-        for name, shape in WIDTHS.items():
-            part = getattr(layer, name)
-            if not is_instance(part, "torch.nn.modules.linear.Linear"):
-                fail(f"{name} should be an nn.Linear.")
-            if to_array(part.weight, f"{name}.weight").shape != shape(d_model, d_ff):
-                fail(f"{name} does not have the right widths.")
-            if part.bias is None:
-                fail(f"{name} should have a bias.")
+        layers.parts(d_model, n_heads, d_ff)
 
 
 @check("outputs with given numbers, memory of another length, of the same length, one token, other widths", points=2)
@@ -579,24 +420,13 @@ def _(rng):
 
 @check("gradients reach all numbers, tokens and memory, and stay finite where a query may attend to nothing", points=1)
 def _(rng):
-    mine, right = pair = twins(rng, 12, 3, 20)
+    pair = twins(rng, 12, 3, 20)
     empty = some_mask(rng, 2, 3, 5, 7)
     empty[0, 1, 2] = empty[1, 0, 4] = empty[1, :, 3] = False
     nobody = torch.tensor([True, False])[:, None, None, None]
     for masks in [(None, None), (some_mask(rng, 5, 5), some_mask(rng, 2, 1, 1, 7)), (nobody, empty), (None, nobody)]:
         y, memory = tokens(rng)
-        same(pair, y, memory, *masks)
-        set_seed(0)
-        found, wanted = (parameter_gradients(layer, y, memory, *masks) for layer in (mine, right))
-        for name in wanted:
-            if found.get(name) is None:
-                fail(f"No gradient reaches {name}.")
-            compare(found[name], wanted[name], f"the gradient of {name}", atol=1e-3)
-        found, wanted = (gradients(layer, y, memory, *masks, wrt=(0, 1)) for layer in (mine, right))
-        for what, one, other in zip(("y", "memory"), found, wanted, strict=True):
-            if one is None:
-                fail(f"No gradient reaches {what}.")
-            compare(one, other, f"the gradient of {what}", atol=1e-3)
+        layers.gradients(pair, {"y": y, "memory": memory}, masks)
 
 
 ### END HIDDEN TESTS

@@ -1,4 +1,4 @@
-# ruff: noqa: B905, F821
+# ruff: noqa: B905
 """Right variants and misconceptions of ps7-hand-designed-heads.
 
 Names such as `np`, `ENOUGH` and `VARIANT` are those of the notebook. Hand-made matrices are recognised by

@@ -325,133 +325,44 @@ assert products[0, 0] > products[0, 1] and products[0, 2] > products[0, 3], (
 )
 assert products[1].argmax() == 1 and products[3].argmax() == 3, "b and c occur once: each scores highest with itself."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, fail, figure, observe, to_array
-from autograder.figures import attention_beside
+from autograder.checks import check
+from set_checks import Pattern, put_together
 
-drawn = []
-
-
-def put_together(answer, n_tokens, longest):
-    """The grader's head, in float64, with the answer's matrices."""
-
-    def form(sentence):
-        observe(f"form for {n_tokens} tokens", sentence)
-        fail(sentence)
-
-    if not isinstance(answer, dict):
-        form("`content_head` should return a dict with the matrices under their names.")
-    found = {}
-    for name in ("W_Q", "W_K", "W_V", "positions"):
-        if answer.get(name) is None:
-            if name != "positions":
-                form(f'The entry "{name}" is missing.')
-            continue
-        found[name] = to_array(answer[name], f'"{name}"')
-        if found[name].dtype.kind == "c" or found[name].ndim != 2:
-            form(f'"{name}" should be a matrix of real numbers.')
-        found[name] = found[name].astype(np.float64)
-        if not np.isfinite(found[name]).all():
-            form(f'"{name}" holds a number that is not finite.')
-    table = found.get("positions")
-    if table is not None and len(table) < longest:
-        form(f'"positions" has {len(table)} rows, which is too few for a sequence of {longest}.')
-    rows = n_tokens + (0 if table is None else table.shape[1])
-    for name in ("W_Q", "W_K", "W_V"):
-        if len(found[name]) != rows:
-            form(
-                f'With {n_tokens} tokens "{name}" has {len(found[name])} rows; token and position have {rows} columns.'
-            )
-    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
-        form('"W_Q" and "W_K" should have equally many columns.')
-    if found["W_V"].shape[1] != n_tokens:
-        form(f'With {n_tokens} tokens "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows.')
-    observe(f"form for {n_tokens} tokens", "in order")
-
-    def head(sequences):
-        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
-        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
-        if table is not None:
-            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
-            X = np.concatenate([X, places], axis=2)
-        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
-        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
-        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-        weights = weights / weights.sum(axis=2, keepdims=True)
-        return weights @ V, weights
-
-    return head
+pattern = Pattern("content", "tokens of its own kind", most=0.9)
 
 
-def coarse(share):
-    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
+def own_head(n_tokens, longest):
+    size = f"{n_tokens} tokens"
+    return put_together(content_head(n_tokens), "content_head", size, longest, n_tokens), size
 
 
-def attention_where_wanted(head, n_tokens, sequences):
-    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
-    failing, least = None, 1.0
-    for _, group in itertools.groupby(sequences, key=len):
-        group = list(group)
-        weights = head(group)[1]
-        on_right = (weights * np.stack([wanted_keys("content", sequence) for sequence in group])).sum(axis=2)
-        least = np.minimum(least, on_right.min())
-        if failing is None and coarse(on_right.min()) != "right":
-            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
-            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
-    probe = [token % n_tokens for token in (0, 1, 0, 2)]
-    seen = head([probe])[1][0]
-    most = (seen >= 0.9 * seen.max(axis=1, keepdims=True)).tolist()
-    observe(f"keys that get most and how sharply, {n_tokens} tokens", [*most, coarse(least)])
-    if failing is None:
-        return
-    sequence, weights, query, share = failing
-    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
-    text = " ".join(letters)
-    if not drawn:
-        drawn.append(text)
-        wanted = wanted_keys("content", sequence)
-        figure(
-            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
-            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at "
-            f"its own kind. Yours puts {share:.3f} of the attention of query {query + 1} there.",
-        )
-    fail(
-        f"With {n_tokens} tokens and the sequence {text}, query {query + 1} ({letters[query]}) puts {share:.3f} of its "
-        "attention on tokens of its own kind; at least 0.99 is asked for."
-    )
+def probe(n_tokens):
+    return [token % n_tokens for token in (0, 1, 0, 2)]
 
 
 @check("each token attends to its own kind, in every sequence up to length 4", points=2)
 def _(rng):
     for n_tokens, longest in [(3, 4), (1, 4), (2, 4), (4, 4), (7, 2)]:
-        head = put_together(content_head(n_tokens), n_tokens, longest)
-        attention_where_wanted(head, n_tokens, every_sequence(n_tokens, longest))
+        head, size = own_head(n_tokens, longest)
+        pattern.attention(head, size, every_sequence(n_tokens, longest), probe(n_tokens))
 
 
 @check("and in longer sequences up to length 12", points=1)
 def _(rng):
     for n_tokens in (3, 2, 6, 9):
-        head = put_together(content_head(n_tokens), n_tokens, 12)
+        head, size = own_head(n_tokens, 12)
         lone = [[0] + [1] * 11, [1] * 6 + [0] + [1] * 5, [k % n_tokens for k in range(12)], [0] * 12]
         drawn_at_random = [rng.integers(0, n_tokens, size=length).tolist() for length in range(5, 13) for _ in range(4)]
-        attention_where_wanted(head, n_tokens, lone + drawn_at_random)
+        pattern.attention(head, size, lone + drawn_at_random, probe(n_tokens))
 
 
 @check("each output is the token's own one-hot row", points=1)
 def _(rng):
     for n_tokens in (3, 2, 5):
-        head = put_together(content_head(n_tokens), n_tokens, 12)
+        head, size = own_head(n_tokens, 12)
         sequences = [*every_sequence(n_tokens, 3), *(rng.integers(0, n_tokens, size=t).tolist() for t in (5, 8, 12))]
         off = [(head([s])[0][0] - one_hot_rows(s, n_tokens), s) for s in sequences]
-        observe(f"outputs, {n_tokens} tokens", np.sign(np.round(off[len(off) // 2][0], 1)).tolist())
-        worst, sequence = max(
-            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
-        )
-        if worst > 0.05 + 1e-9:
-            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
-            fail(
-                f"With {n_tokens} tokens and the sequence {text}, an output is off by {worst:.3g}; 0.05 is allowed. "
-                "Each output should be the one-hot row of its own token."
-            )
+        pattern.outputs(size, off, len(off) // 2, "its own token")
 
 
 ### END HIDDEN TESTS
@@ -507,136 +418,46 @@ assert (products[:, :1] > products[:, 1:]).all(), (
     "In the sequence b b a c every query, whatever it is, should score highest with the first key."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, fail, figure, observe, to_array
-from autograder.figures import attention_beside
+from autograder.checks import check
+from set_checks import SIZES, Pattern, put_together
 
-SIZES = [(3, 4), (3, 12), (1, 4), (4, 7), (2, 2), (5, 3), (2, 20)]
-drawn = []
+pattern = Pattern("first", "the first token")
 
 
-def put_together(answer, n_tokens, max_len):
-    """The grader's head, in float64, with the answer's matrices."""
+def own_head(n_tokens, max_len):
     size = f"{n_tokens} tokens and max_len {max_len}"
-
-    def form(sentence):
-        observe(f"form for {size}", sentence)
-        fail(sentence)
-
-    if not isinstance(answer, dict):
-        form("`position_head` should return a dict with the matrices under their names.")
-    found = {}
-    for name in ("W_Q", "W_K", "W_V", "positions"):
-        if answer.get(name) is None:
-            if name != "positions":
-                form(f'The entry "{name}" is missing.')
-            continue
-        found[name] = to_array(answer[name], f'"{name}"')
-        if found[name].dtype.kind == "c" or found[name].ndim != 2:
-            form(f'"{name}" should be a matrix of real numbers.')
-        found[name] = found[name].astype(np.float64)
-        if not np.isfinite(found[name]).all():
-            form(f'"{name}" holds a number that is not finite.')
-    table = found.get("positions")
-    if table is not None and len(table) < max_len:
-        form(f'With {size} "positions" has {len(table)} rows only.')
-    rows = n_tokens + (0 if table is None else table.shape[1])
-    for name in ("W_Q", "W_K", "W_V"):
-        if len(found[name]) != rows:
-            form(f'With {size} "{name}" has {len(found[name])} rows; token and position have {rows} columns.')
-    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
-        form('"W_Q" and "W_K" should have equally many columns.')
-    if found["W_V"].shape[1] != n_tokens:
-        form(f'With {size} "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows of tokens.')
-    observe(f"form for {size}", "in order")
-
-    def head(sequences):
-        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
-        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
-        if table is not None:
-            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
-            X = np.concatenate([X, places], axis=2)
-        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
-        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
-        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-        weights = weights / weights.sum(axis=2, keepdims=True)
-        return weights @ V, weights
-
-    return head
+    return put_together(position_head(n_tokens, max_len), "position_head", size, max_len, n_tokens), size
 
 
-def coarse(share):
-    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
-
-
-def attention_where_wanted(head, n_tokens, max_len, sequences):
-    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
-    failing, least = None, 1.0
-    for _, group in itertools.groupby(sequences, key=len):
-        group = list(group)
-        weights = head(group)[1]
-        on_right = (weights * np.stack([wanted_keys("first", sequence) for sequence in group])).sum(axis=2)
-        least = np.minimum(least, on_right.min())
-        if failing is None and coarse(on_right.min()) != "right":
-            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
-            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
-    probe = [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
-    seen = head([probe])[1][0]
-    size = f"{n_tokens} tokens and max_len {max_len}"
-    most = (seen >= 0.5 * seen.max(axis=1, keepdims=True)).tolist()
-    observe(f"keys that get most and how sharply, {size}", [*most, coarse(least)])
-    if failing is None:
-        return
-    sequence, weights, query, share = failing
-    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
-    text = " ".join(letters)
-    if not drawn:
-        drawn.append(text)
-        wanted = wanted_keys("first", sequence)
-        figure(
-            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
-            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at the "
-            f"first. Yours puts {share:.3f} of the attention of query {query + 1} there.",
-        )
-    fail(
-        f"With {size} and the sequence {text}, query {query + 1} puts {share:.3f} of its attention on the first token; "
-        "at least 0.99 is asked for."
-    )
+def probe(n_tokens, max_len):
+    return [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
 
 
 @check("every token attends to the first one, in every sequence up to length 4", points=1)
 def _(rng):
     for n_tokens, max_len in SIZES:
-        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
-        attention_where_wanted(head, n_tokens, max_len, every_sequence(n_tokens, min(4, max_len)))
+        head, size = own_head(n_tokens, max_len)
+        pattern.attention(head, size, every_sequence(n_tokens, min(4, max_len)), probe(n_tokens, max_len))
 
 
 @check("and in longer sequences up to max_len", points=1)
 def _(rng):
     for n_tokens, max_len in [(3, 12), (5, 7), (2, 20), (4, 9)]:
-        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
+        head, size = own_head(n_tokens, max_len)
         lengths = [*range(5, max_len + 1), max_len, max_len]
         random = [rng.integers(0, n_tokens, size=length).tolist() for length in lengths]
         same = [[0] * max_len, [1] + [0] * (max_len - 1)]
-        attention_where_wanted(head, n_tokens, max_len, same + random)
+        pattern.attention(head, size, same + random, probe(n_tokens, max_len))
 
 
 @check("each output is the one-hot row of the first token", points=1)
 def _(rng):
     for n_tokens, max_len in SIZES:
-        head = put_together(position_head(n_tokens, max_len), n_tokens, max_len)
+        head, size = own_head(n_tokens, max_len)
         lengths = range(1, max_len + 1)
         sequences = [rng.permutation(max(n_tokens, length))[:length] % n_tokens for length in lengths]
         off = [(head([s])[0][0] - one_hot_rows(s, n_tokens)[:1], s) for s in sequences]
-        observe(f"outputs, {n_tokens} tokens and max_len {max_len}", np.sign(np.round(off[-1][0], 1)).tolist())
-        worst, sequence = max(
-            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
-        )
-        if worst > 0.05 + 1e-9:
-            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
-            fail(
-                f"With {n_tokens} tokens, max_len {max_len} and the sequence {text}, an output is off by {worst:.3g}; "
-                "0.05 is allowed. Each output should be the one-hot row of the first token."
-            )
+        pattern.outputs(size, off, -1, "the first token")
 
 
 ### END HIDDEN TESTS
@@ -710,140 +531,52 @@ assert (products.argmax(axis=1) == place).all(), (
     f"the keys {(place + 1).tolist()} (counted from 1)."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, fail, figure, observe, to_array
-from autograder.figures import attention_beside
+from autograder.checks import check
+from set_checks import SIZES, Pattern, put_together
 
 MINE = variant_of(student_id)
-SIZES = [(3, 4), (3, 12), (1, 4), (4, 7), (2, 2), (5, 3), (2, 20)]
 WORDS = {"second": "the second token", "previous": "the token before", "last": "the last token of the sequence"}[MINE]
-drawn = []
 
 
-def put_together(answer, n_tokens, max_len):
-    """The grader's head, in float64, with the answer's matrices."""
+pattern = Pattern(MINE, WORDS)
+
+
+def own_head(n_tokens, max_len):
     size = f"{n_tokens} tokens and max_len {max_len}"
-
-    def form(sentence):
-        observe(f"form for {size}", sentence)
-        fail(sentence)
-
-    if not isinstance(answer, dict):
-        form("`variant_head` should return a dict with the matrices under their names.")
-    found = {}
-    for name in ("W_Q", "W_K", "W_V", "positions"):
-        if answer.get(name) is None:
-            if name != "positions":
-                form(f'The entry "{name}" is missing.')
-            continue
-        found[name] = to_array(answer[name], f'"{name}"')
-        if found[name].dtype.kind == "c" or found[name].ndim != 2:
-            form(f'"{name}" should be a matrix of real numbers.')
-        found[name] = found[name].astype(np.float64)
-        if not np.isfinite(found[name]).all():
-            form(f'"{name}" holds a number that is not finite.')
-    table = found.get("positions")
-    if table is not None and len(table) < max_len:
-        form(f'With {size} "positions" has {len(table)} rows only.')
-    rows = n_tokens + (0 if table is None else table.shape[1])
-    for name in ("W_Q", "W_K", "W_V"):
-        if len(found[name]) != rows:
-            form(f'With {size} "{name}" has {len(found[name])} rows; token and position have {rows} columns.')
-    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
-        form('"W_Q" and "W_K" should have equally many columns.')
-    if found["W_V"].shape[1] != n_tokens:
-        form(f'With {size} "W_V" has {found["W_V"].shape[1]} columns; the outputs are one-hot rows of tokens.')
-    observe(f"form for {size}", "in order")
-
-    def head(sequences):
-        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
-        X = np.eye(n_tokens)[np.array(sequences, dtype=int)]
-        if table is not None:
-            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
-            X = np.concatenate([X, places], axis=2)
-        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
-        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
-        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-        weights = weights / weights.sum(axis=2, keepdims=True)
-        return weights @ V, weights
-
-    return head
+    return put_together(variant_head(n_tokens, max_len), "variant_head", size, max_len, n_tokens), size
 
 
-def coarse(share):
-    return "right" if share >= 0.99 - 1e-9 else "soft" if share > 0.5 else "elsewhere"
-
-
-def attention_where_wanted(head, n_tokens, max_len, sequences):
-    """Demand 0.99 on the right keys; what is observed is coarse, so that matrices of any kind can share it."""
-    failing, least = None, 1.0
-    for _, group in itertools.groupby(sequences, key=len):
-        group = list(group)
-        weights = head(group)[1]
-        on_right = (weights * np.stack([wanted_keys(MINE, sequence) for sequence in group])).sum(axis=2)
-        least = np.minimum(least, on_right.min())
-        if failing is None and coarse(on_right.min()) != "right":
-            n = int((on_right < 0.99 - 1e-9).any(axis=1).argmax())
-            failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
-    probe = [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
-    seen = head([probe])[1][0]
-    size = f"{n_tokens} tokens and max_len {max_len}"
-    most = (seen >= 0.5 * seen.max(axis=1, keepdims=True)).tolist()
-    observe(f"keys that get most and how sharply, {size}", [*most, coarse(least)])
-    if failing is None:
-        return
-    sequence, weights, query, share = failing
-    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
-    text = " ".join(letters)
-    if not drawn:
-        drawn.append(text)
-        wanted = wanted_keys(MINE, sequence)
-        figure(
-            lambda: attention_beside(weights, wanted, letters, f"first failing sequence: {text}"),
-            f"Your attention pattern for the sequence {text} beside the wanted one, in which every token looks at "
-            f"{WORDS}. Yours puts {share:.3f} of the attention of query {query + 1} there.",
-        )
-    fail(
-        f"With {size} and the sequence {text}, query {query + 1} puts {share:.3f} of its attention on {WORDS}; "
-        "at least 0.99 is asked for."
-    )
+def probe(n_tokens, max_len):
+    return [token % n_tokens for token in (1, 0, 2, 1)][:max_len]
 
 
 @check("every token attends to your place, in every sequence up to length 4", points=1)
 def _(rng):
     for n_tokens, max_len in SIZES:
-        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
-        attention_where_wanted(head, n_tokens, max_len, every_sequence(n_tokens, min(4, max_len)))
+        head, size = own_head(n_tokens, max_len)
+        pattern.attention(head, size, every_sequence(n_tokens, min(4, max_len)), probe(n_tokens, max_len))
 
 
 @check("and in longer sequences up to max_len", points=1)
 def _(rng):
     for n_tokens, max_len in [(3, 12), (5, 7), (2, 20), (4, 9)]:
-        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
+        head, size = own_head(n_tokens, max_len)
         lengths = [*range(5, max_len + 1), max_len, max_len]
         random = [rng.integers(0, n_tokens, size=length).tolist() for length in lengths]
         same = [[0] * max_len, [1] + [0] * (max_len - 1)]
-        attention_where_wanted(head, n_tokens, max_len, same + random)
+        pattern.attention(head, size, same + random, probe(n_tokens, max_len))
 
 
 @check("each output is the one-hot row of the token that is looked at", points=1)
 def _(rng):
     for n_tokens, max_len in SIZES:
-        head = put_together(variant_head(n_tokens, max_len), n_tokens, max_len)
+        head, size = own_head(n_tokens, max_len)
         off = []
         for length in range(1, max_len + 1):
             sequence = rng.permutation(max(n_tokens, length))[:length] % n_tokens
             X = one_hot_rows(sequence, n_tokens)
             off.append((head([sequence])[0][0] - wanted_keys(MINE, sequence) @ X, sequence))
-        observe(f"outputs, {n_tokens} tokens and max_len {max_len}", np.sign(np.round(off[-1][0], 1)).tolist())
-        worst, sequence = max(
-            ((np.nan_to_num(np.abs(d), nan=np.inf).max(), s) for d, s in off), key=lambda pair: pair[0]
-        )
-        if worst > 0.05 + 1e-9:
-            text = " ".join("abcdefghijklmnopqrstuvwxyz"[t] for t in sequence)
-            fail(
-                f"With {n_tokens} tokens, max_len {max_len} and the sequence {text}, an output is off by {worst:.3g}; "
-                f"0.05 is allowed. Each output should be the one-hot row of {WORDS}."
-            )
+        pattern.outputs(size, off, -1, WORDS)
 
 
 ### END HIDDEN TESTS
@@ -1475,63 +1208,15 @@ for sequence, sign in (([3, 0, 1], 1), ([3, 0, 0], -1)):  # begin a b, begin a a
         f"{found.round(3).tolist()} for {'a b' if sign == 1 else 'a a'}."
     )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, fail, figure, observe, to_array
-from autograder.figures import attention_beside
+from autograder.checks import check, fail, observe
+from set_checks import Pattern, letters_of, put_together
 
-drawn = []
-
-
-def put_together(answer, n_tokens):
-    """The grader's head, in float64, with the answer's matrices."""
-
-    def form(sentence):
-        observe(f"form for {n_tokens} tokens", sentence)
-        fail(sentence)
-
-    if not isinstance(answer, dict):
-        form("`unique_head` should return a dict with the matrices under their names.")
-    found = {}
-    for name in ("W_Q", "W_K", "W_V", "positions"):
-        if answer.get(name) is None:
-            if name != "positions":
-                form(f'The entry "{name}" is missing.')
-            continue
-        found[name] = to_array(answer[name], f'"{name}"')
-        if found[name].dtype.kind == "c" or found[name].ndim != 2:
-            form(f'"{name}" should be a matrix of real numbers.')
-        found[name] = found[name].astype(np.float64)
-        if not np.isfinite(found[name]).all():
-            form(f'"{name}" holds a number that is not finite.')
-    table = found.get("positions")
-    if table is not None and len(table) < 5:
-        form(f'"positions" has {len(table)} rows only.')
-    rows = n_tokens + 1 + (0 if table is None else table.shape[1])
-    for name in ("W_Q", "W_K", "W_V"):
-        if len(found[name]) != rows:
-            form(f'With {n_tokens} tokens and begin "{name}" has {len(found[name])} rows; {rows} are needed.')
-    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
-        form('"W_Q" and "W_K" should have equally many columns.')
-    if found["W_V"].shape[1] != 1:
-        form(f'"W_V" has {found["W_V"].shape[1]} columns; the output should have width 1.')
-    observe(f"form for {n_tokens} tokens", "in order")
-
-    def head(sequences):
-        """Output and weights for sequences of one length: (N, T, d_v) and (N, T, T)."""
-        X = np.eye(n_tokens + 1)[np.array(sequences, dtype=int)]
-        if table is not None:
-            places = np.broadcast_to(table[: X.shape[1]], (*X.shape[:2], table.shape[1]))
-            X = np.concatenate([X, places], axis=2)
-        Q, K, V = (X @ found[name] for name in ("W_Q", "W_K", "W_V"))
-        scores = Q @ K.swapaxes(1, 2) / np.sqrt(Q.shape[2])
-        weights = np.exp(scores - scores.max(axis=2, keepdims=True))
-        weights = weights / weights.sum(axis=2, keepdims=True)
-        return weights @ V, weights
-
-    return head
+pattern = Pattern("content", "tokens of its own kind")
 
 
 def judge_signs(n_tokens):
-    head = put_together(unique_head(n_tokens), n_tokens)
+    size = f"{n_tokens} tokens and begin"
+    head = put_together(unique_head(n_tokens), "unique_head", size, 5, n_tokens + 1, width=1)
     failing, signs = None, []
     for _, group in itertools.groupby(every_sequence(n_tokens, 4), key=len):
         group = list(group)
@@ -1546,22 +1231,16 @@ def judge_signs(n_tokens):
     if failing is None:
         return
     sequence, weights, place, count = failing
-    letters = ["abcdefghijklmnopqrstuvwxyz"[t] for t in sequence]
-    text = " ".join(letters)
-    if not drawn:
-        drawn.append(text)
-        wanted = np.zeros_like(weights, dtype=bool)
-        wanted[1:, 0] = True
-        wanted[1:, 1:] = wanted_keys("content", sequence)
-        figure(
-            lambda: attention_beside(weights, wanted, ["begin", *letters], f"first failing sequence: {text}"),
-            f"Your attention pattern for the sequence {text} after the begin token, beside one way to solve it: every "
-            "token looks at its own kind and at the begin token.",
-        )
+    letters = letters_of(sequence)
+    wanted = np.zeros_like(weights, dtype=bool)
+    wanted[1:, 0] = True
+    wanted[1:, 1:] = wanted_keys("content", sequence)
+    says = "beside one way to solve it: every token looks at its own kind and at the begin token."
+    pattern.draw(weights, wanted, ["begin", *letters], says)
     times, sign = ("once", "positive") if count[place] == 1 else (f"{count[place]} times", "negative")
     fail(
-        f"With {n_tokens} tokens and the sequence {text}, token {place + 1} ({letters[place]}) occurs {times}: its "
-        f"output should be {sign}, by more than 0.05."
+        f"With {n_tokens} tokens and the sequence {' '.join(letters)}, token {place + 1} ({letters[place]}) occurs "
+        f"{times}: its output should be {sign}, by more than 0.05."
     )
 
 

@@ -311,163 +311,26 @@ assert abs(value - 11.80) > 0.01, (
 assert abs(value - 14.00) > 0.01, "14.00 comes from the padding in the second convolution. It belongs to the first."
 assert abs(value - 14.94) < 0.01, f"These weights should give logits of 14.94, not {value:.2f}. Compare with the table."
 ### BEGIN HIDDEN TESTS
-from itertools import permutations
-
-from autograder.checks import (
-    CheckFailed,
-    check,
-    compare,
-    fail,
-    is_instance,
-    observe,
-    parameter_gradients,
-    reference,
-    to_array,
-    uses,
-)
+from autograder.checks import check, reference, uses
+from set_checks import Network, fitting_parts
 
 uses("conv_output_size")
-SHAPES = [(8, 1, 3, 3), (16, 8, 3, 3), (320, 576), (120, 320), (4, 120)]
-ORDERS = list(permutations(range(3)))  # in which channels, height and width may be laid in a row
-
-
-def parts(model):
-    """Name and shape of each parameter."""
-    if not is_instance(model, "torch.nn.modules.module.Module"):
-        fail("pooled_cnn() should return a PyTorch module (nn.Module).")
-    found = [(name, tuple(parameter.shape)) for name, parameter in model.named_parameters()]
-    observe("sizes of the parameters", sorted(math.prod(shape) for _, shape in found))
-    return found
-
-
-def fitting_parts(model):
-    found = parts(model)
-    wanted = sorted(math.prod(size) for shape in SHAPES for size in (shape, shape[:1]))
-    if sorted(math.prod(shape) for _, shape in found) != wanted:
-        fail(
-            "The layers are not those of the table, so that the grader's weights do not fit: a weight and a bias for "
-            "each of two convolutions and three linear layers are looked for, by their number of entries."
-        )
-    return found
-
-
-def random_weights(rng):
-    """Weights and biases of the five layers, float32, with which activations reach beyond 6 and logits are about 1."""
-    found = []
-    for shape, scale in zip(SHAPES, [2.0, 1.7, 1.7, 1.7, 0.4], strict=True):
-        found.append(scale / np.sqrt(np.prod(shape[1:])) * rng.normal(size=shape))
-        found.append(0.3 * rng.normal(size=shape[0]))
-    return [array.astype(np.float32) for array in found]
-
-
-def columns(order):
-    """Which of our 576 features stands at each place of a row laid in this order of the axes."""
-    return np.arange(576).reshape(16, 6, 6).transpose(order).ravel()
-
-
-def load(model, weights, found):
-    """Put the weights where their number of entries fits; a matrix may stand for multiplication from the right."""
-    by_size = {array.size: array for array in weights}
-    state = {}
-    for name, shape in found:
-        array = by_size[math.prod(shape)]
-        if shape[0] != len(array) == shape[-1]:
-            array = array.reshape(len(array), -1).T
-        state[name] = torch.tensor(array.reshape(shape))
-    model.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
-
-
-def right_model(weights, order):
-    """The reference that does with our order of the features what the weights do with another."""
-    ours = list(weights)
-    ours[4] = np.empty_like(weights[4])
-    ours[4][:, columns(order)] = weights[4]
-    right = reference.pooled_cnn()
-    load(right, ours, parts_of_reference(right))
-    return right
-
-
-def parts_of_reference(right):
-    return [(name, tuple(parameter.shape)) for name, parameter in right.named_parameters()]
-
-
-def same(model, weights, *batches):
-    """Demand the reference's logits for all batches; returns the order in which the student lays out features."""
-    found = []
-    for images in batches:
-        found.append(model(images.clone()))
-        if getattr(model, "_changed", None):
-            fail("The network changes its input in place; work on a copy of it.")
-    problem = None
-    for order in ORDERS:
-        right = right_model(weights, order)
-        try:
-            for logits, images in zip(found, batches, strict=True):
-                with torch.no_grad():
-                    compare(logits, right(images), "`logits`", atol=1e-4)
-            return order
-        except CheckFailed as failed:
-            problem = problem or failed
-    raise problem
-
-
-def images(rng, B):
-    """Half are like photographs, with values from 0 to 1, half are noise of both signs."""
-    noise = 2 * rng.normal(size=(B, 1, 28, 28))
-    noise[::2] = rng.random(size=noise[::2].shape)
-    return torch.tensor(noise.astype(np.float32))
+network = Network(lambda: pooled_cnn(), reference.pooled_cnn, "pooled_cnn", scales=[2.0, 1.7, 1.7, 1.7, 0.4])
 
 
 @check("the parameters of the five layers", points=1)
 def _(rng):
-    fitting_parts(pooled_cnn())
+    fitting_parts(pooled_cnn(), "pooled_cnn")
 
 
 @check("the logits with given weights, for one image and for several", points=2)
 def _(rng):
-    model = pooled_cnn()
-    found = fitting_parts(model)
-    weights = random_weights(rng)
-    load(model, weights, found)
-    batches = images(rng, 5), images(rng, 1), torch.zeros(2, 1, 28, 28)
-    try:
-        same(model, weights, *batches)
-    except CheckFailed as failed:
-        model.eval()
-        try:
-            same(model, weights, *batches)
-        except CheckFailed:
-            raise failed from None
-        fail(
-            "After model.eval() your logits are right, in training mode they are not. Is there dropout? "
-            "It sets numbers to zero at random while training; here nothing is dropped."
-        )
-    again, weights = pooled_cnn(), random_weights(rng)
-    load(again, weights, found)
-    again.eval()
-    same(again, weights, images(rng, 3))
+    network.logits(rng)
 
 
 @check("the gradients that reach the five layers", points=1)
 def _(rng):
-    model = pooled_cnn()
-    found = fitting_parts(model)
-    weights, batch = random_weights(rng), images(rng, 3)
-    load(model, weights, found)
-    order = same(model, weights, batch)
-    right = right_model(weights, order)
-    expected = {g.size: g for g in parameter_gradients(right, batch).values()}
-    expected[576 * 320] = expected[576 * 320][:, columns(order)]
-    mine = parameter_gradients(model, batch)
-    for name, shape in found:
-        if mine.get(name) is None:
-            fail(f"No gradient reaches the parameter {name}.")
-        wanted = expected[math.prod(shape)]
-        gradient = to_array(mine[name], f"the gradient of {name}")
-        if shape[0] != len(wanted) == shape[-1]:
-            gradient = gradient.reshape(-1, len(wanted)).T
-        size = np.abs(wanted).max()
-        compare(gradient.reshape(wanted.shape) / size, wanted / size, f"the gradient of {name}", atol=0.02)
+    network.gradients(rng)
 
 
 ### END HIDDEN TESTS
@@ -528,158 +391,21 @@ assert abs(value - 14.94) > 0.01, "14.94 comes from max pooling. Here the convol
 assert abs(value - 13.25) > 0.01, "13.25 comes from average pooling. Here is none: the convolutions move by 2 pixels."
 assert abs(value - 11.80) < 0.01, f"These weights should give logits of 11.80, not {value:.2f}. Both strides are 2."
 ### BEGIN HIDDEN TESTS
-from itertools import permutations
-
-from autograder.checks import (
-    CheckFailed,
-    check,
-    compare,
-    fail,
-    is_instance,
-    observe,
-    parameter_gradients,
-    reference,
-    to_array,
-    uses,
-)
+from autograder.checks import check, reference, uses
+from set_checks import Network
 
 uses("conv_output_size")
-SHAPES = [(8, 1, 3, 3), (16, 8, 3, 3), (320, 576), (120, 320), (4, 120)]
-ORDERS = list(permutations(range(3)))  # in which channels, height and width may be laid in a row
-
-
-def parts(model):
-    """Name and shape of each parameter."""
-    if not is_instance(model, "torch.nn.modules.module.Module"):
-        fail("strided_cnn() should return a PyTorch module (nn.Module).")
-    found = [(name, tuple(parameter.shape)) for name, parameter in model.named_parameters()]
-    observe("sizes of the parameters", sorted(math.prod(shape) for _, shape in found))
-    return found
-
-
-def fitting_parts(model):
-    found = parts(model)
-    wanted = sorted(math.prod(size) for shape in SHAPES for size in (shape, shape[:1]))
-    if sorted(math.prod(shape) for _, shape in found) != wanted:
-        fail(
-            "The layers are not those of the table, so that the grader's weights do not fit: a weight and a bias for "
-            "each of two convolutions and three linear layers are looked for, by their number of entries."
-        )
-    return found
-
-
-def random_weights(rng):
-    """Weights and biases of the five layers, float32, with which activations reach beyond 6 and logits are about 1."""
-    found = []
-    for shape, scale in zip(SHAPES, [2.0, 2.0, 2.0, 1.7, 0.4], strict=True):
-        found.append(scale / np.sqrt(np.prod(shape[1:])) * rng.normal(size=shape))
-        found.append(0.3 * rng.normal(size=shape[0]))
-    return [array.astype(np.float32) for array in found]
-
-
-def columns(order):
-    """Which of our 576 features stands at each place of a row laid in this order of the axes."""
-    return np.arange(576).reshape(16, 6, 6).transpose(order).ravel()
-
-
-def load(model, weights, found):
-    """Put the weights where their number of entries fits; a matrix may stand for multiplication from the right."""
-    by_size = {array.size: array for array in weights}
-    state = {}
-    for name, shape in found:
-        array = by_size[math.prod(shape)]
-        if shape[0] != len(array) == shape[-1]:
-            array = array.reshape(len(array), -1).T
-        state[name] = torch.tensor(array.reshape(shape))
-    model.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
-
-
-def right_model(weights, order):
-    """The reference that does with our order of the features what the weights do with another."""
-    ours = list(weights)
-    ours[4] = np.empty_like(weights[4])
-    ours[4][:, columns(order)] = weights[4]
-    right = reference.strided_cnn()
-    load(right, ours, parts_of_reference(right))
-    return right
-
-
-def parts_of_reference(right):
-    return [(name, tuple(parameter.shape)) for name, parameter in right.named_parameters()]
-
-
-def same(model, weights, *batches):
-    """Demand the reference's logits for all batches; returns the order in which the student lays out features."""
-    found = []
-    for images in batches:
-        found.append(model(images.clone()))
-        if getattr(model, "_changed", None):
-            fail("The network changes its input in place; work on a copy of it.")
-    problem = None
-    for order in ORDERS:
-        right = right_model(weights, order)
-        try:
-            for logits, images in zip(found, batches, strict=True):
-                with torch.no_grad():
-                    compare(logits, right(images), "`logits`", atol=1e-4)
-            return order
-        except CheckFailed as failed:
-            problem = problem or failed
-    raise problem
-
-
-def images(rng, B):
-    """Half are like photographs, with values from 0 to 1, half are noise of both signs."""
-    noise = 2 * rng.normal(size=(B, 1, 28, 28))
-    noise[::2] = rng.random(size=noise[::2].shape)
-    return torch.tensor(noise.astype(np.float32))
+network = Network(lambda: strided_cnn(), reference.strided_cnn, "strided_cnn", scales=[2.0, 2.0, 2.0, 1.7, 0.4])
 
 
 @check("the logits with given weights, for one image and for several", points=2)
 def _(rng):
-    model = strided_cnn()
-    found = fitting_parts(model)
-    weights = random_weights(rng)
-    load(model, weights, found)
-    batches = images(rng, 5), images(rng, 1), torch.zeros(2, 1, 28, 28)
-    try:
-        same(model, weights, *batches)
-    except CheckFailed as failed:
-        model.eval()
-        try:
-            same(model, weights, *batches)
-        except CheckFailed:
-            raise failed from None
-        fail(
-            "After model.eval() your logits are right, in training mode they are not. Is there dropout? "
-            "It sets numbers to zero at random while training; here nothing is dropped."
-        )
-    again, weights = strided_cnn(), random_weights(rng)
-    load(again, weights, found)
-    again.eval()
-    same(again, weights, images(rng, 3))
+    network.logits(rng)
 
 
 @check("the gradients that reach the five layers", points=1)
 def _(rng):
-    model = strided_cnn()
-    found = fitting_parts(model)
-    weights, batch = random_weights(rng), images(rng, 3)
-    load(model, weights, found)
-    order = same(model, weights, batch)
-    right = right_model(weights, order)
-    expected = {g.size: g for g in parameter_gradients(right, batch).values()}
-    expected[576 * 320] = expected[576 * 320][:, columns(order)]
-    mine = parameter_gradients(model, batch)
-    for name, shape in found:
-        if mine.get(name) is None:
-            fail(f"No gradient reaches the parameter {name}.")
-        wanted = expected[math.prod(shape)]
-        gradient = to_array(mine[name], f"the gradient of {name}")
-        if shape[0] != len(wanted) == shape[-1]:
-            gradient = gradient.reshape(-1, len(wanted)).T
-        size = np.abs(wanted).max()
-        compare(gradient.reshape(wanted.shape) / size, wanted / size, f"the gradient of {name}", atol=0.02)
+    network.gradients(rng)
 
 
 ### END HIDDEN TESTS
