@@ -1,8 +1,8 @@
 """What a hidden test cell imports: named checks, comparison with the reference, gradients.
 
-The same test cell runs in two places. In the grader process a `Session` is current: each check gets a verdict of its
-own, and a student's names are handles. In a plain kernel (the instructor's Jupyter) there is no session: `reference`
-is the notebook itself, and a check that does not hold raises at once.
+The same test cell runs in two places. In the grader process there is a session (`judging.session`): each check gets a
+verdict of its own, and a student's names are proxies. In a plain kernel (the instructor's Jupyter) there is none:
+`reference` is the notebook itself, and a check that does not hold raises at once.
 """
 
 from __future__ import annotations
@@ -10,126 +10,23 @@ from __future__ import annotations
 import base64
 import copy
 import hashlib
+import inspect
 import io
-import signal
 import sys
-import threading
-import time
-import traceback
-from collections.abc import Callable
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from autograder.judging.proxies import Client, Entry, Handle, StudentGone, StudentProblem
-from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
-from autograder.sandbox.inside.limits import OutOfTime
-from autograder.text import shown_text
+from autograder.judging.client import Client, Entry
+from autograder.judging.problems import StudentGone
+from autograder.judging.proxies import Proxy, later, settled
+from autograder.judging.session import CheckFailed, current
+from autograder.judging.transports import LocalTransport
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
-LONGEST_REASON = 2000
 MOST_FIGURES = 2  # of one test cell
-
-
-class CheckFailed(AssertionError):
-    """A check does not hold; the message is for the student and never states an expected value."""
-
-
-@dataclass
-class Session:
-    """One test cell being judged for one student. `draws`: whether somebody will see the figures.
-
-    `compares` is False where only the requests are of interest, whatever is answered.
-    """
-
-    seed: int
-    cell: str
-    client: Client
-    reference: dict[str, Any]
-    explain: Callable[[NameError], str] = str
-    check_seconds: float | None = None
-    checks: list[Check] = field(default_factory=list)
-    uses: list[str] = field(default_factory=list)
-    internal: list[str] = field(default_factory=list)
-    draws: bool = False
-    figures: list[dict[str, str]] = field(default_factory=list)
-    compares: bool = True
-
-    def rng(self, name: str) -> np.random.Generator:
-        digest = hashlib.sha256(f"{self.seed}/{self.cell}/{name}".encode()).digest()
-        return np.random.default_rng(int.from_bytes(digest[:8], "big"))
-
-    def run(self, name: str, points: float, function: Callable[[], Any], hidden: bool = True) -> None:
-        """Run one check and keep its verdict."""
-        start = time.monotonic()
-        self.client.check = name
-        verdict, reason = self.verdict(function, name)
-        self.client.check = ""
-        self.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
-
-    def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
-        try:
-            with at_most(self.check_seconds):
-                function()
-        except StudentProblem as problem:
-            return problem.verdict, problem.reason
-        except AssertionError as failed:
-            return FAILED, own_words(failed) or "does not hold"
-        except NameError as missing:
-            return ERROR, self.explain(missing)
-        except OutOfTime:
-            self.internal.append(f"check '{name}' did not end")
-            return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
-        except Exception as error:  # a value of a kind that the check did not foresee
-            said = f"{type(error).__name__}: {shown_text(error, 300)}"
-            self.internal.append(f"check '{name}' raised {said}")
-            return ERROR, f"your answer could not be used here ({said})"
-        return PASSED, ""
-
-
-def own_words(failed: AssertionError) -> str:
-    """The message of an assertion that a test cell or this module makes; that of others may print expected values."""
-    *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
-    raised_in = frame.f_code.co_filename
-    foreign = not isinstance(failed, CheckFailed) and not raised_in.startswith("<")
-    text = "" if foreign and raised_in != __file__ else str(failed)
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
-
-
-@contextmanager
-def at_most(seconds: float | None):
-    """Raise OutOfTime after `seconds`, in the main thread only: elsewhere there are no signals. May be nested."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: Any) -> None:
-        raise OutOfTime("out of time")
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, handler)
-
-
-_session: Session | None = None
-
-
-@contextmanager
-def session(current: Session):
-    """Make `current` the session that this module's functions speak to."""
-    global _session
-    before, _session = _session, current
-    try:
-        yield current
-    finally:
-        _session = before
 
 
 def _main() -> dict[str, Any]:
@@ -140,7 +37,8 @@ class _Reference:
     """`reference.NAME` is the value that the source notebook's own cells give NAME."""
 
     def __getattr__(self, name: str) -> Any:
-        names = _session.reference if _session is not None else _main()
+        session = current()
+        names = session.reference if session is not None else _main()
         try:
             return names[name]
         except KeyError:
@@ -159,12 +57,12 @@ def check(name: str, points: float = 1) -> Callable[[Callable], Callable]:
 
     def decorate(function: Callable) -> Callable:
         wants_rng = function.__code__.co_argcount > 0
-        if _session is None:
+        session = current()
+        if session is None:
             seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
             function(np.random.default_rng(seed)) if wants_rng else function()
         else:
-            current = _session
-            current.run(name, points, lambda: function(current.rng(name)) if wants_rng else function())
+            session.run(name, points, lambda: function(session.rng(name)) if wants_rng else function())
         return function
 
     return decorate
@@ -172,8 +70,9 @@ def check(name: str, points: float = 1) -> Callable[[Callable], Callable]:
 
 def uses(*names: str) -> None:
     """Name the earlier exercises this one may call; if it fails with the student's, it is judged again with ours."""
-    if _session is not None:
-        _session.uses.extend(n for n in names if n not in _session.uses)
+    session = current()
+    if session is not None:
+        session.uses.extend(n for n in names if n not in session.uses)
 
 
 def fail(reason: str) -> None:
@@ -187,8 +86,9 @@ def observe(what: str, value: Any) -> None:
     For answers that are right or wrong in many shapes, such as matrices in any basis: what they lead to is compared
     instead. `value` is plain data of the grader's, coarse enough that answers with the same mistake share it.
     """
-    if _session is not None:
-        _session.client.transcript.append(Entry(_session.client.check, f"observed {what}", value))
+    session = current()
+    if session is not None:
+        session.client.transcript.append(Entry(session.client.check, f"observed {what}", value))
 
 
 def figure(draw: Any, alt: str) -> None:
@@ -197,15 +97,16 @@ def figure(draw: Any, alt: str) -> None:
     `draw` is PNG bytes, a matplotlib Figure, or a function without arguments that gives one of them; the function is
     called only where somebody will see the picture. Two pictures of a test cell are kept, further ones dropped.
     """
-    if _session is not None and (not _session.draws or len(_session.figures) >= MOST_FIGURES):
+    session = current()
+    if session is not None and (not session.draws or len(session.figures) >= MOST_FIGURES):
         return
     drawing = draw() if callable(draw) else draw
     if not isinstance(drawing, bytes):
         buffer = io.BytesIO()
         drawing.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
         drawing = buffer.getvalue()
-    if _session is not None:
-        _session.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
+    if session is not None:
+        session.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
     else:
         from IPython.display import Image, display
 
@@ -225,7 +126,8 @@ def _is_tensor(value: Any) -> bool:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, Handle):
+    value = settled(value)
+    if isinstance(value, Proxy):
         return f"an object of type {value._type}"
     if value is None:
         return "None (is the return statement missing?)"
@@ -240,7 +142,8 @@ def _kind(value: Any) -> str:
 
 def to_array(value: Any, what: str = "result") -> np.ndarray:
     """A numeric array (float64, complex128 or bool) of an array, tensor, number or nested list. Raises CheckFailed."""
-    if isinstance(value, Handle) or value is None or isinstance(value, (str, bytes, dict, set)):
+    value = settled(value)
+    if isinstance(value, Proxy) or value is None or isinstance(value, (str, bytes, dict, set)):
         raise CheckFailed(f"{what} is {_kind(value)}, where numbers are asked for")
     if _is_tensor(value):
         value = value.detach().cpu()
@@ -263,10 +166,8 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
     message. Raises CheckFailed with what is wrong, never with the expected value.
     """
-    if _session is not None and not _session.compares:
-        return
     if isinstance(expected, (tuple, list)) and not _numeric(expected):
-        if isinstance(actual, Handle) or not isinstance(actual, (tuple, list)):
+        if isinstance(actual, Proxy) or not isinstance(actual, (tuple, list)):
             raise CheckFailed(f"{what} is {_kind(actual)}, where {len(expected)} values are asked for")
         if len(actual) != len(expected):
             raise CheckFailed(f"{what} has {len(actual)} values, where {len(expected)} are asked for")
@@ -325,7 +226,7 @@ def _share(wrong: np.ndarray) -> str:
 
 def name_of(function: Any) -> str:
     """The notebook's name of a function, class or handle."""
-    root = function._root if isinstance(function, Handle) else getattr(function, "__name__", None)
+    root = function._root if isinstance(function, Proxy) else getattr(function, "__name__", None)
     if root is None:
         raise TypeError("agrees() needs a function that the notebook defines by name")
     return root
@@ -345,53 +246,108 @@ def _has_float32(values: Any) -> bool:
     return isinstance(values, (list, tuple)) and any(_has_float32(v) for v in values)
 
 
+class case:
+    """One call that `agrees` makes: `case(x, eps=1e-3)` is `function(x, eps=1e-3)`."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.args = args
+        self.kwargs = kwargs
+
+    def __repr__(self) -> str:
+        """The shapes or kinds of the inputs, never their values."""
+        shown = [_shape(a) for a in self.args] + [f"{name}: {_shape(a)}" for name, a in self.kwargs.items()]
+        return ", ".join(shown)
+
+
+def _shape(value: Any) -> str:
+    if value is None or callable(value):
+        return "None" if value is None else "a function"
+    return str(tuple(value.shape)) if hasattr(value, "shape") else type(value).__name__
+
+
 def agrees(
     function: Any,
     *args: Any,
+    cases: Sequence[case | tuple[Any, ...]] | None = None,
     atol: float | None = None,
     names: tuple[str, ...] | None = None,
-    like: tuple[str, Callable] | None = None,
+    like: tuple[str, Callable[..., Any]] | None = None,
     **kwargs: Any,
 ) -> Any:
     """Demand that the student's function gives what the reference gives, and leaves its arguments as they were.
 
+    With `cases`, each a tuple of arguments or a `case(...)`, it is called with each of them; all go to the student's
+    process in one message. Otherwise it is called once, with `args` and `kwargs`.
+
     `names` are the names of the returned values, for messages. `atol` is 1e-6, or 1e-4 when an input is float32.
     `like` is the name for messages and the function to compare with where the notebook has none of this name, e.g.
     for an object's method: `agrees(head.forward, X, like=("forward", reference.Head(...).forward))`.
-    Returns the student's result. Raises CheckFailed.
+    Returns the student's result, with `cases` a list of them. Raises CheckFailed, which says the case.
     """
     name, trusted = like or (name_of(function), getattr(reference, name_of(function)))
+    if cases is None:
+        return _agrees(_asked(function, case(*args, **kwargs)), name, trusted, atol, names, like is None)
+    if args or kwargs:
+        raise TypeError("agrees() takes arguments or cases, not both")
+    made = [one if isinstance(one, case) else case(*one) for one in cases]
+    results = []
+    for number, asked in enumerate([_asked(function, one) for one in made], 1):
+        try:
+            results.append(_agrees(asked, name, trusted, atol, names, like is None))
+        except CheckFailed as failed:
+            if len(made) == 1:
+                raise
+            raise CheckFailed(f"{failed}, in case {number} of {len(made)}, with inputs {asked[0]}") from None
+    return results
+
+
+def _asked(function: Any, one: case) -> tuple[case, Any, Callable[[], bool]]:
+    """A case, its answer, which may come later, and a function that says whether the inputs were changed."""
+    if isinstance(function, Proxy):  # arguments cross by copy, in the memory layout that they have here
+        answer = later(function, *one.args, **one.kwargs)
+        return one, answer, lambda: bool(answer._changed)
+    given = case(*map(_copied, one.args), **{k: _copied(v) for k, v in one.kwargs.items()})
+    answer = function(*given.args, **given.kwargs)
+    pairs = zip((*one.args, *one.kwargs.values()), (*given.args, *given.kwargs.values()), strict=True)
+    changed = any(
+        isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
+        for before, after in pairs
+    )
+    return one, answer, lambda: changed
+
+
+def _agrees(
+    asked: tuple[case, Any, Callable[[], bool]],
+    name: str,
+    trusted: Callable[..., Any],
+    atol: float | None,
+    names: tuple[str, ...] | None,
+    is_named: bool,
+) -> Any:
+    """Compare one answer; `is_named` says that the question's digest names the reference's function."""
+    one, answer, changed = asked
+    actual = settled(answer)
+
+    def right() -> Any:
+        return trusted(*map(_copied, one.args), **{k: _copied(v) for k, v in one.kwargs.items()})
+
+    session = current()
+    if is_named and session is not None and isinstance(answer, Proxy) and answer._promise is not None:
+        expected = session.right_answer(answer._promise.key, right)
+    else:
+        expected = right()
     if atol is None:
-        atol = ATOL_32 if _has_float32(args) or _has_float32(kwargs) else ATOL_64
-    foreseen = None
-    if isinstance(function, Handle):  # arguments cross by copy, in the memory layout that they have here
-        actual = function(*args, **kwargs)
-        changed = bool(function._changed)
-        client = function._client
-        foreseen = client.foreseen if like is None else None
-        if foreseen is not None and client.same and not changed:
-            return actual
-    else:
-        mine, mine_named = [_copied(a) for a in args], {k: _copied(v) for k, v in kwargs.items()}
-        actual = function(*mine, **mine_named)
-        changed = any(
-            isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
-            for before, after in zip((*args, *kwargs.values()), (*mine, *mine_named.values()), strict=True)
-        )
-    if foreseen is not None:  # the very same call, which the reference has answered once for all
-        expected = foreseen.value
-    else:
-        expected = trusted(*map(_copied, args), **{k: _copied(v) for k, v in kwargs.items()})
+        atol = ATOL_32 if _has_float32(one.args) or _has_float32(one.kwargs) else ATOL_64
     if names and isinstance(expected, tuple):
         if not isinstance(actual, (tuple, list)) or len(actual) != len(expected):
             raise CheckFailed(
                 f"`{name}` returned {_kind(actual)}; it should return {len(expected)} values: {', '.join(names)}"
             )
-        for label, one, other in zip(names, actual, expected, strict=True):
-            compare(one, other, f"`{label}`", atol)
+        for label, mine, theirs in zip(names, actual, expected, strict=True):
+            compare(mine, theirs, f"`{label}`", atol)
     else:
         compare(actual, expected, f"the result of `{name}`", atol)
-    if changed:
+    if changed():
         raise CheckFailed(f"`{name}` changes its input in place; work on a copy of it")
     return actual
 
@@ -406,7 +362,7 @@ def gradients(
 
     `of` picks one of several outputs. They are computed in the student's process; None where nothing depends on it.
     """
-    found = _handle(function)._gradients(args, kwargs, wrt=wrt, of=of)
+    found = _gradients(function, args, kwargs, wrt, of)
     if not isinstance(found, list) or len(found) != len(wrt):
         raise CheckFailed("the gradients cannot be read")
     return [None if g is None else to_array(g, "a gradient") for g in found]
@@ -414,35 +370,36 @@ def gradients(
 
 def parameter_gradients(module: Any, *args: Any, of: int | None = None, **kwargs: Any) -> dict[str, Any]:
     """Gradients of a fixed weighted sum of the module's outputs by each of its parameters, by name."""
-    found = _handle(module)._gradients(args, kwargs, of=of, parameters=True)
+    found = _gradients(module, args, kwargs, (), of)
     if not isinstance(found, dict):
         raise CheckFailed("the gradients cannot be read")
     return {str(k): None if g is None else to_array(g, "a gradient") for k, g in found.items()}
 
 
-def _handle(value: Any) -> Handle:
-    """A handle to any object, so that a plain kernel's values are asked the same way as a student's."""
-    if isinstance(value, Handle):
-        return value
-    from autograder.judging.proxies import LocalTransport
-
-    client = Client(LocalTransport({"value": value}), call_seconds=600.0)
-    return client.get(["value"])["value"]
+def _gradients(
+    function: Any, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int, ...], of: int | None
+) -> Any:
+    if not isinstance(function, Proxy):  # a plain kernel's values are asked the same way as a student's
+        function = Client(LocalTransport({"value": function}), call_seconds=600.0).get(["value"])["value"]
+    client = function._client
+    return client.read(client.gradients(function, args, kwargs, wrt, of))
 
 
 def is_instance(value: Any, type_name: str) -> bool:
     """Whether a value's class or one of its bases has this full or last name, e.g. "torch.nn.modules.linear.Linear"."""
+    value = settled(value)
     names = (
-        value._mro if isinstance(value, Handle) else [f"{c.__module__}.{c.__qualname__}" for c in type(value).__mro__]
+        value._mro if isinstance(value, Proxy) else [f"{c.__module__}.{c.__qualname__}" for c in type(value).__mro__]
     )
     return any(n == type_name or n.rpartition(".")[2] == type_name for n in names)
 
 
 def student_side(name: str) -> Any:
     """The value of `name` in the student's process, even where a locked cell defines it."""
-    if _session is None:
+    session = current()
+    if session is None:
         return _main()[name]
-    found = _session.client.get([name])
+    found = session.client.get([name])
     if name not in found:
         raise CheckFailed(f"`{name}` is not defined")
     return found[name]
@@ -450,26 +407,26 @@ def student_side(name: str) -> Any:
 
 def student_source(name: str) -> str:
     """The text of the student's cell that defines `name`; empty when no cell does."""
-    if _session is None:
-        import inspect
-
-        return inspect.getsource(_main()[name])
-    return _session.client.source_of(name)
+    session = current()
+    return inspect.getsource(_main()[name]) if session is None else session.client.source_of(name)
 
 
 __all__ = [
     "CheckFailed",
     "StudentGone",
     "agrees",
+    "case",
     "check",
     "compare",
     "fail",
     "figure",
     "gradients",
     "is_instance",
+    "later",
     "observe",
     "parameter_gradients",
     "reference",
+    "settled",
     "student_side",
     "student_source",
     "to_array",

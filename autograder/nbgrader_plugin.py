@@ -38,7 +38,7 @@ from autograder.errors import AutograderError
 if TYPE_CHECKING:
     from autograder.course import SetFiles
     from autograder.gradebook.writer import Written
-    from autograder.judging.judge import Job
+    from autograder.judging.job import Job
     from autograder.results import Result
 
 HERE = __name__

@@ -23,10 +23,12 @@ from autograder.audit.mutants import BEGIN, END
 from autograder.course import SetFiles
 from autograder.grading.runner import Prepared, Run, Settings, local_executor
 from autograder.grading.store import Store
-from autograder.judging.judge import Judged, Outcome, run_test_cell
-from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.client import Client
 from autograder.judging.recognition import recognise
+from autograder.judging.reference import Judged
 from autograder.judging.source import Source, TestCell
+from autograder.judging.test_cells import Outcome, run_test_cell
+from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Variant, value_for
 from autograder.notebook.names import bound_names
 from autograder.results import Result

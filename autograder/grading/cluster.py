@@ -28,7 +28,7 @@ class NoCluster(AutograderError):
 def run_on_worker(job: bytes) -> bytes:
     """Judge one job on a worker of the cluster, in a process of the worker thread's own. Raises AutograderError."""
     from autograder.grading.runner import grader_version
-    from autograder.judging.judge import Job
+    from autograder.judging.job import Job
 
     asked, here = Job.from_bytes(job).grader_version, grader_version()
     if asked != here:

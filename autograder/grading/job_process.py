@@ -59,7 +59,7 @@ def main() -> None:
     """Answer jobs on standard input until it ends; whatever is printed goes to standard error."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    from autograder.judging.judge import be_worker, run_job
+    from autograder.judging.worker import be_worker, run_job
 
     be_worker()
     jobs = sys.stdin.buffer

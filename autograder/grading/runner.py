@@ -21,7 +21,8 @@ from queue import SimpleQueue
 from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
-from autograder.judging.judge import Job, run_job
+from autograder.judging.job import Job
+from autograder.judging.worker import run_job
 from autograder.notebook.finder import find_notebook
 from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_notebook
 from autograder.notebook.rebuild import rebuild

@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from autograder.judging.proxies import Entry, Handle
+from autograder.judging.client import Entry
+from autograder.judging.proxies import Proxy
 from autograder.judging.variants import Variant
 
 RTOL = 1e-3
@@ -25,8 +26,8 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
     """Whether two recorded answers are the same, up to rounding."""
     if type(one) is type(other) is np.ndarray:  # most answers are
         return _close_arrays(one, other, atol)
-    if isinstance(one, Handle) or isinstance(other, Handle):
-        return isinstance(one, Handle) and isinstance(other, Handle)
+    if isinstance(one, Proxy) or isinstance(other, Proxy):
+        return isinstance(one, Proxy) and isinstance(other, Proxy)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(close(one[k], other[k], atol) for k in one)
     if isinstance(one, (str, bytes, type(None))) or isinstance(other, (str, bytes, type(None))):
@@ -84,7 +85,7 @@ def _ragged(value: Any) -> bool:
         return False
     shapes = set()
     for item in value:
-        if isinstance(item, (str, bytes, dict, set, type(None), Handle)) or _ragged(item):
+        if isinstance(item, (str, bytes, dict, set, type(None), Proxy)) or _ragged(item):
             return True
         shapes.add(np.shape(_plain(item)))
     return len(shapes) > 1

@@ -9,7 +9,7 @@ import ast
 import contextlib
 import io
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
 from typing import Any, Self
@@ -65,16 +65,10 @@ class TestCell:
     def hidden_code(self) -> Any:
         return compile(self.hidden, f"<hidden {self.grade_id}>", "exec")
 
-    @cached_property
-    def unasserted(self) -> TestCell:
-        """The same cell demanding nothing: an assertion only computes what it asserts."""
-        parts = [ast.unparse(_Unasserted().visit(ast.parse(part))) for part in (self.visible, self.hidden)]
-        return replace(self, visible=parts[0], hidden=parts[1])
-
-
-class _Unasserted(ast.NodeTransformer):
-    def visit_Assert(self, node: ast.Assert) -> ast.Expr:
-        return ast.copy_location(ast.Expr(node.test), node)
+    @property
+    def is_personal(self) -> bool:
+        """Whether it judges by numbers that are made from the student's id."""
+        return "student_id" in self.names
 
 
 class Source:
@@ -82,7 +76,6 @@ class Source:
 
     Names in the notebook's metadata `autograder: {"student_side": [...]}` resolve in test cells to the student's
     values although locked cells bind them: given classes whose objects are handed to a student's function.
-    `given` are the locked code cells, each with its number when students' notebooks are run.
     `catalogue` and `set_checks` are the texts of catalogue.py and set_checks.py.
     """
 
@@ -97,7 +90,6 @@ class Source:
         self.written: dict[str, tuple[str, float]] = {}
         self.solutions: dict[str, str] = {}
         self.code_in_order: list[str] = []
-        self.given: list[tuple[int, str]] = []
         self._trusted_names: set[str] = set()
         self._read_cells()
 
@@ -141,7 +133,6 @@ class Source:
                 pending = []
             else:
                 self._trusted_names |= bound_names(cell.source, imports=True)
-                self.given.append((sum(1 for text in self.code_in_order if text.strip()), cell.source))
         self._trusted_names -= solution_names
         self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
         for test in self.tests.values():

@@ -365,17 +365,18 @@ def lookup(rng, T, d, d_v, dtype=np.float64, shift=0.0):
 
 @check("random queries and keys, among them keys that all point away from the query", points=1)
 def _(rng):
-    for T, d, d_v in [(5, 4, 6), (7, 3, 2), (2, 6, 5), (4, 1, 3), (1, 3, 2), (6, 4, 1)]:
-        agrees(argmax_attention, *lookup(rng, T, d, d_v, shift=float(rng.choice([0, 20]))))
-    for shift in (0.0, 20.0, 2e3, -2e3):
-        agrees(argmax_attention, *lookup(rng, 5, 4, 6, shift=shift))
-    agrees(argmax_attention, *lookup(rng, 5, 4, 6, dtype=np.float32))
+    sizes = [(5, 4, 6), (7, 3, 2), (2, 6, 5), (4, 1, 3), (1, 3, 2), (6, 4, 1)]
+    cases = [lookup(rng, T, d, d_v, shift=float(rng.choice([0, 20]))) for T, d, d_v in sizes]
+    cases += [lookup(rng, 5, 4, 6, shift=shift) for shift in (0.0, 20.0, 2e3, -2e3)]
+    cases.append(lookup(rng, 5, 4, 6, dtype=np.float32))
     q, K, V = lookup(rng, 5, 4, 6)
-    agrees(argmax_attention, q, np.asfortranarray(K), np.repeat(V, 2, axis=1)[:, ::2])
+    cases.append((q, np.asfortranarray(K), np.repeat(V, 2, axis=1)[:, ::2]))
+    agrees(argmax_attention, cases=cases)
 
 
 @check("the first key wins a tie", points=1)
 def _(rng):
+    cases = []
     for T, d, d_v in [(6, 3, 4), (5, 2, 3), (4, 1, 2)]:
         q = rng.integers(1, 4, size=d).astype(float)
         K = rng.integers(-3, 4, size=(T, d)).astype(float)
@@ -384,12 +385,13 @@ def _(rng):
         if T > 5:
             K[0] = best - 1
         V = rng.normal(size=(T, d_v))
-        agrees(argmax_attention, q, K, V)
-    agrees(argmax_attention, np.zeros(3), rng.normal(size=(4, 3)), rng.normal(size=(4, 2)))
+        cases.append((q, K, V))
+    cases.append((np.zeros(3), rng.normal(size=(4, 3)), rng.normal(size=(4, 2))))
     for T in (12, 20, 33, 50):  # many keys with few different products: a sort must be stable
         for _ in range(2):
             K = rng.integers(-2, 3, size=(T, 1)).astype(float)
-            agrees(argmax_attention, np.ones(1), K, rng.normal(size=(T, 3)))
+            cases.append((np.ones(1), K, rng.normal(size=(T, 3))))
+    agrees(argmax_attention, cases=cases)
 
 
 ### END HIDDEN TESTS
@@ -539,7 +541,7 @@ assert np.allclose(weights, [[[1, 0]] * 3, [[0, 1]] * 3]), (
     "Scores of ±10,000 give weights of 1 and 0, not NaN. Subtract the largest score of each row before exp."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check, compare
+from autograder.checks import agrees, case, check, compare
 
 NAMES = ("output", "weights")
 
@@ -569,121 +571,134 @@ def scaled_up(Q, K, largest):
 
 @check("a batch in which all sizes differ", points=1)
 def _(rng):
-    agrees(scaled_dot_product_attention, *qkv(rng, 2), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 3, T_q=7, T_k=2, d_k=9, d_v=5), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2, T_q=4, T_k=6, d_k=5, d_v=5), names=NAMES)
+    cases = [
+        qkv(rng, 2),
+        qkv(rng, 3, T_q=7, T_k=2, d_k=9, d_v=5),
+        qkv(rng, 2, T_q=4, T_k=6, d_k=5, d_v=5),
+    ]
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("no, two and three leading axes; permuted keys permute the weights", points=1)
 def _(rng):
-    for leading in [(), (2, 7), (2, 1, 4)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, *leading), names=NAMES)
+    cases = [qkv(rng, *leading) for leading in [(), (2, 7), (2, 1, 4)]]
     Q, K, V = qkv(rng, 2)
-    output, weights = agrees(scaled_dot_product_attention, Q, K, V, names=NAMES)
     order = rng.permutation(5)
-    again = agrees(scaled_dot_product_attention, Q, K[:, order], V[:, order], names=NAMES)
+    cases += [(Q, K, V), (Q, K[:, order], V[:, order])]
+    *_, (output, weights), again = agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
     compare(again[0], output, "output after the keys and values changed places")
     compare(again[1], np.asarray(weights)[..., order], "weights after the keys and values changed places")
 
 
 @check("masks: True means 'may attend', and the keys that remain share the whole attention", points=1)
 def _(rng):
-    for _ in range(2):
-        agrees(scaled_dot_product_attention, *qkv(rng, 2), some_mask(rng, 2, 3, 5), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2), mask=np.ones((2, 3, 5), dtype=bool), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng), some_mask(rng, 3, 5), names=NAMES)
+    cases = [
+        case(*qkv(rng, 2), some_mask(rng, 2, 3, 5)),
+        case(*qkv(rng, 2), some_mask(rng, 2, 3, 5)),
+        case(*qkv(rng, 2), mask=np.ones((2, 3, 5), dtype=bool)),
+        case(*qkv(rng), some_mask(rng, 3, 5)),
+    ]
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("masks that broadcast, with and without batch axes", points=0.5)
 def _(rng):
-    for shape in [(5,), (3, 5), (1, 5), (2, 1, 5), (1, 3, 5)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, 2), some_mask(rng, *shape), names=NAMES)
-    for shape in [(2, 1, 1, 5), (2, 1, 3, 5), (7, 1, 5)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, 2, 7), some_mask(rng, *shape), names=NAMES)
+    shapes = [(5,), (3, 5), (1, 5), (2, 1, 5), (1, 3, 5)]
+    cases = [(*qkv(rng, 2), some_mask(rng, *shape)) for shape in shapes]
+    cases += [(*qkv(rng, 2, 7), some_mask(rng, *shape)) for shape in [(2, 1, 1, 5), (2, 1, 3, 5), (7, 1, 5)]]
     for mask in [some_mask(rng, 3, 5), np.ones((3, 1), dtype=bool)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, 2, 7), mask, names=NAMES)
-        agrees(scaled_dot_product_attention, *qkv(rng), mask, names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 3), some_mask(rng, 3, 5), names=NAMES)
+        cases += [(*qkv(rng, 2, 7), mask), (*qkv(rng), mask)]
+    cases.append((*qkv(rng, 3), some_mask(rng, 3, 5)))
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("a query that may attend to nothing gets zero weights and a zero output", points=1)
 def _(rng):
     mask = some_mask(rng, 2, 3, 5)
     mask[0, 1] = mask[1, 2] = False
-    agrees(scaled_dot_product_attention, *qkv(rng, 2), mask, names=NAMES)
     one = np.zeros((3, 5), dtype=bool)
     one[1, 4] = True
-    agrees(scaled_dot_product_attention, *qkv(rng, 2), one, names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2), np.zeros((2, 3, 5), dtype=bool), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2, 4), one, names=NAMES)
     rows = np.array([[True], [False], [True]])
+    cases = [
+        (*qkv(rng, 2), mask),
+        (*qkv(rng, 2), one),
+        (*qkv(rng, 2), np.zeros((2, 3, 5), dtype=bool)),
+        (*qkv(rng, 2, 4), one),
+    ]
     for leading in [(), (2, 7)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, *leading), rows, names=NAMES)
-        agrees(scaled_dot_product_attention, *qkv(rng, *leading, T_k=1), rows, names=NAMES)
+        cases += [(*qkv(rng, *leading), rows), (*qkv(rng, *leading, T_k=1), rows)]
     Q, K, V = qkv(rng, 2)
-    agrees(scaled_dot_product_attention, scaled_up(Q, K, 1e4), K, V, rows, names=NAMES)
     single = [array.astype(np.float32) for array in qkv(rng, 2)]
-    agrees(scaled_dot_product_attention, *single, mask, names=NAMES)
+    cases += [(scaled_up(Q, K, 1e4), K, V, rows), (*single, mask)]
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("large scores, and rows of very different scale", points=1)
 def _(rng):
     Q, K, V = qkv(rng, 2)
     scale = np.array([[1e-6], [1e-3], [1.0]])
-    agrees(scaled_dot_product_attention, scaled_up(Q * scale, K, 1e4), K, V, names=NAMES)
-    agrees(scaled_dot_product_attention, scaled_up(np.abs(Q), np.abs(K), 1e4), np.abs(K), V, names=NAMES)
-    agrees(scaled_dot_product_attention, -scaled_up(np.abs(Q), np.abs(K), 1e4), np.abs(K), V, names=NAMES)
+    positive = scaled_up(np.abs(Q), np.abs(K), 1e4)
     wide = scaled_up(np.concatenate([1e-3 * Q, 1e-6 * Q, Q], axis=1), K, 1e4)
-    agrees(scaled_dot_product_attention, wide, K, V, some_mask(rng, 2, 9, 5), names=NAMES)
+    cases = [
+        (scaled_up(Q * scale, K, 1e4), K, V),
+        (positive, np.abs(K), V),
+        (-positive, np.abs(K), V),
+        (wide, K, V, some_mask(rng, 2, 9, 5)),
+    ]
     for leading in [(), (2, 4), (1,)]:
         Q, K, V = qkv(rng, *leading)
-        agrees(scaled_dot_product_attention, 1e3 * np.abs(Q), np.abs(K), V, names=NAMES)
+        cases.append((1e3 * np.abs(Q), np.abs(K), V))
     # the only keys that may be attended to have the lowest scores
     ends = np.array([[1.0], [-1.0], [-0.95], [0.9], [-0.99]])
     low = np.array([False, True, True, False, True])
-    for size in (5e3, 1e4):
-        queries = np.full((3, 1), size)
-        agrees(scaled_dot_product_attention, queries, ends, rng.normal(size=(5, 6)), low, names=NAMES)
+    cases += [(np.full((3, 1), size), ends, rng.normal(size=(5, 6)), low) for size in (5e3, 1e4)]
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("a masked key has no influence, however large it is", points=0.5)
 def _(rng):
     Q, K, V = qkv(rng, 2)
     mask = np.array([True, False, True, True, False]) & np.ones((2, 3, 1), dtype=bool)
-    output, weights = agrees(scaled_dot_product_attention, Q, K, V, mask, names=NAMES)
+    cases = [(Q, K, V, mask)]
     for size in (3.0, 1e3):
         K_new, V_new = K.copy(), V.copy()
         K_new[:, [1, 4]] = size * rng.normal(size=(2, 2, 4))
         V_new[:, [1, 4]] = size * rng.normal(size=(2, 2, 6))
-        again = agrees(scaled_dot_product_attention, Q, K_new, V_new, mask, names=NAMES)
+        cases.append((Q, K_new, V_new, mask))
+    (output, weights), *others = agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
+    for again in others:
         compare(again[0], output, "output after a masked key and value changed")
         compare(again[1], weights, "weights after a masked key and value changed")
 
 
 @check("equal sizes, where exchanged axes and arguments still fit", points=0.5)
 def _(rng):
-    agrees(scaled_dot_product_attention, *qkv(rng, 4, T_q=4, T_k=4, d_k=4, d_v=4), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, T_q=6, T_k=6, d_k=6, d_v=6), some_mask(rng, 6, 6), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2, d_k=6, d_v=6), names=NAMES)
+    cases = [
+        qkv(rng, 4, T_q=4, T_k=4, d_k=4, d_v=4),
+        (*qkv(rng, T_q=6, T_k=6, d_k=6, d_v=6), some_mask(rng, 6, 6)),
+        qkv(rng, 2, d_k=6, d_v=6),
+    ]
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 @check("one query, one key, width one, float32, views into larger arrays", points=0.5)
 def _(rng):
-    for sizes in [dict(T_q=1), dict(T_k=1), dict(d_k=1), dict(d_v=1), dict(T_q=1, T_k=1, d_k=1, d_v=1)]:
-        agrees(scaled_dot_product_attention, *qkv(rng, 2, **sizes), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 1, T_q=1, T_k=1), names=NAMES)
-    agrees(scaled_dot_product_attention, *qkv(rng, 2, T_q=1), some_mask(rng, 2, 1, 5), names=NAMES)
+    ones = [dict(T_q=1), dict(T_k=1), dict(d_k=1), dict(d_v=1), dict(T_q=1, T_k=1, d_k=1, d_v=1)]
+    cases = [qkv(rng, 2, **sizes) for sizes in ones]
+    cases.append(qkv(rng, 1, T_q=1, T_k=1))
+    cases.append((*qkv(rng, 2, T_q=1), some_mask(rng, 2, 1, 5)))
     single = [array.astype(np.float32) for array in qkv(rng, 2)]
-    agrees(scaled_dot_product_attention, *single, some_mask(rng, 2, 3, 5), names=NAMES)
+    cases.append((*single, some_mask(rng, 2, 3, 5)))
     # whole numbers, so that large scores are exact in float32
     Q, K = rng.integers(-8, 9, size=(2, 3, 4)), rng.integers(-8, 9, size=(2, 5, 4))
     Q[0, 0], K[0, 1] = 8, 8
-    agrees(scaled_dot_product_attention, Q.astype(np.float32), K.astype(np.float32), single[2], names=NAMES)
+    cases.append((Q.astype(np.float32), K.astype(np.float32), single[2]))
     Q, K, V = qkv(rng, 2)
     Q_view, K_view = np.repeat(Q, 2, axis=1)[:, ::2], np.ascontiguousarray(K.swapaxes(1, 2)).swapaxes(1, 2)
     V_view = np.asfortranarray(V)
     mask_view = np.repeat(some_mask(rng, 2, 3, 5), 3, axis=2)[..., ::3]
-    agrees(scaled_dot_product_attention, Q_view, K_view, V_view, mask_view, names=NAMES)
+    cases.append((Q_view, K_view, V_view, mask_view))
+    agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
 ### END HIDDEN TESTS
@@ -743,26 +758,28 @@ def inputs(rng, *leading, T=5, d=7, d_k=4, d_v=6):
 
 @check("all sizes different, any number of leading axes; permuted tokens permute the result", points=1)
 def _(rng):
-    for leading in [(), (1,), (2,), (2, 3)]:
-        agrees(self_attention, *inputs(rng, *leading), names=NAMES)
+    cases = [inputs(rng, *leading) for leading in [(), (1,), (2,), (2, 3)]]
     X, *matrices = inputs(rng, 2)
-    output, weights = agrees(self_attention, X, *matrices, names=NAMES)
     order = rng.permutation(5)
-    again = agrees(self_attention, X[:, order], *matrices, names=NAMES)
+    cases += [(X, *matrices), (X[:, order], *matrices)]
+    *_, (output, weights), again = agrees(self_attention, cases=cases, names=NAMES)
     compare(again[0], np.asarray(output)[:, order], "output after the tokens changed places")
     compare(again[1], np.asarray(weights)[:, order][:, :, order], "weights after the tokens changed places")
 
 
 @check("equal sizes (where mistakes hide), one token, width one, large scores, float32, views", points=1)
 def _(rng):
-    agrees(self_attention, *inputs(rng, 4, T=4, d=4, d_k=4, d_v=4), names=NAMES)
+    cases = [inputs(rng, 4, T=4, d=4, d_k=4, d_v=4)]
     for sizes in [dict(T=6, d=3, d_k=2, d_v=2), dict(T=1), dict(d=1), dict(d_k=1, d_v=1)]:
-        agrees(self_attention, *inputs(rng, 2, **sizes), names=NAMES)
+        cases.append(inputs(rng, 2, **sizes))
     X, W_Q, W_K, W_V = inputs(rng, 2)
-    agrees(self_attention, X, 1e3 * W_Q, W_K, W_V, names=NAMES)
-    agrees(self_attention, *[array.astype(np.float32) for array in (X, W_Q, W_K, W_V)], names=NAMES)
     view = np.repeat(X, 2, axis=1)[:, ::2]
-    agrees(self_attention, view, np.asfortranarray(W_Q), np.asfortranarray(W_K), W_V, names=NAMES)
+    cases += [
+        (X, 1e3 * W_Q, W_K, W_V),
+        tuple(array.astype(np.float32) for array in (X, W_Q, W_K, W_V)),
+        (view, np.asfortranarray(W_Q), np.asfortranarray(W_K), W_V),
+    ]
+    agrees(self_attention, cases=cases, names=NAMES)
 
 
 ### END HIDDEN TESTS
@@ -830,17 +847,18 @@ def inputs(rng, T=5, d=7, d_k=4, d_v=6):
 
 @check("all sizes different; permuted tokens permute the result", points=1)
 def _(rng):
-    agrees(self_attention_columns, *inputs(rng, T=3, d=8, d_k=5, d_v=2), names=NAMES)
+    cases = [inputs(rng, T=3, d=8, d_k=5, d_v=2)]
     X, *matrices = inputs(rng)
-    output, weights = agrees(self_attention_columns, X, *matrices, names=NAMES)
     order = rng.permutation(5)
-    again = agrees(self_attention_columns, X[:, order], *matrices, names=NAMES)
+    cases += [(X, *matrices), (X[:, order], *matrices)]
+    _, (output, weights), again = agrees(self_attention_columns, cases=cases, names=NAMES)
     compare(again[0], np.asarray(output)[:, order], "output after the tokens changed places")
     compare(again[1], np.asarray(weights)[order][:, order], "weights after the tokens changed places")
 
 
 @check("equal sizes (where mistakes hide), one token, width one, large scores, float32, views", points=1)
 def _(rng):
+    cases = []
     for sizes in [
         dict(T=4, d=4, d_k=4, d_v=4),
         dict(T=5, d=6, d_k=3, d_v=3),
@@ -850,12 +868,15 @@ def _(rng):
         dict(d_k=1, d_v=1),
         dict(T=1, d=1, d_k=1, d_v=1),
     ]:
-        agrees(self_attention_columns, *inputs(rng, **sizes), names=NAMES)
+        cases.append(inputs(rng, **sizes))
     X, W_Q, W_K, W_V = inputs(rng)
-    agrees(self_attention_columns, X, 1e3 * W_Q, W_K, W_V, names=NAMES)
-    agrees(self_attention_columns, *[array.astype(np.float32) for array in (X, W_Q, W_K, W_V)], names=NAMES)
     view = np.repeat(X, 2, axis=1)[:, ::2]
-    agrees(self_attention_columns, view, np.asfortranarray(W_Q), np.asfortranarray(W_K), W_V, names=NAMES)
+    cases += [
+        (X, 1e3 * W_Q, W_K, W_V),
+        tuple(array.astype(np.float32) for array in (X, W_Q, W_K, W_V)),
+        (view, np.asfortranarray(W_Q), np.asfortranarray(W_K), W_V),
+    ]
+    agrees(self_attention_columns, cases=cases, names=NAMES)
 
 
 ### END HIDDEN TESTS
@@ -919,13 +940,14 @@ def inputs(rng, *leading, T_q=3, T_k=5, d_q=7, d_kv=8, d_k=4, d_v=6):
 
 @check("all sizes different, any number of leading axes", points=0.5)
 def _(rng):
-    for leading in [(), (1,), (2,), (2, 4)]:
-        agrees(cross_attention, *inputs(rng, *leading), names=NAMES)
-    agrees(cross_attention, *inputs(rng, 2, T_q=6, T_k=2, d_q=3, d_kv=5), names=NAMES)
+    cases = [inputs(rng, *leading) for leading in [(), (1,), (2,), (2, 4)]]
+    cases.append(inputs(rng, 2, T_q=6, T_k=2, d_q=3, d_kv=5))
+    agrees(cross_attention, cases=cases, names=NAMES)
 
 
 @check("equal sizes (where mistakes hide), one token, width one, large scores, float32, views", points=0.5)
 def _(rng):
+    cases = []
     for sizes in [
         dict(T_q=4, T_k=4, d_q=4, d_kv=4, d_k=4, d_v=4),
         dict(d_q=7, d_kv=7),
@@ -934,12 +956,15 @@ def _(rng):
         dict(d_q=1, d_kv=1),
         dict(d_k=1, d_v=1),
     ]:
-        agrees(cross_attention, *inputs(rng, 2, **sizes), names=NAMES)
+        cases.append(inputs(rng, 2, **sizes))
     X_q, X_kv, W_Q, W_K, W_V = inputs(rng, 2)
-    agrees(cross_attention, X_q, X_kv, 1e3 * W_Q, W_K, W_V, names=NAMES)
-    agrees(cross_attention, *[array.astype(np.float32) for array in (X_q, X_kv, W_Q, W_K, W_V)], names=NAMES)
     view = np.repeat(X_kv, 2, axis=1)[:, ::2]
-    agrees(cross_attention, np.asfortranarray(X_q), view, W_Q, np.asfortranarray(W_K), W_V, names=NAMES)
+    cases += [
+        (X_q, X_kv, 1e3 * W_Q, W_K, W_V),
+        tuple(array.astype(np.float32) for array in (X_q, X_kv, W_Q, W_K, W_V)),
+        (np.asfortranarray(X_q), view, W_Q, np.asfortranarray(W_K), W_V),
+    ]
+    agrees(cross_attention, cases=cases, names=NAMES)
 
 
 ### END HIDDEN TESTS
@@ -975,13 +1000,13 @@ assert attention_multiplications(2, 3) == 24, (
     "Two tokens of width 3: QK^T has 4 entries of 3 multiplications, weights V has 6 entries of 2. 24 in all."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check
+from autograder.checks import agrees, case, check
 
 
 @check("other lengths and widths", points=1)
 def _(rng):
-    for L, D in [(1, 5), (5, 1), (3, 4), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]:
-        agrees(attention_multiplications, L, D)
+    sizes = [(1, 5), (5, 1), (3, 4), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]
+    agrees(attention_multiplications, cases=[case(L, D) for L, D in sizes])
 
 
 ### END HIDDEN TESTS

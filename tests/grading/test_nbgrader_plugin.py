@@ -29,7 +29,8 @@ from autograder.gradebook.writer import write
 from autograder.grading import runner as engine
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
-from autograder.judging.judge import Job, run_job
+from autograder.judging.job import Job
+from autograder.judging.worker import run_job
 from autograder.notebook.reader import MAX_BYTES
 from autograder.release import ReleaseError, release
 from autograder.sandbox.launcher import SandboxRefused

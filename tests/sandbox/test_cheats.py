@@ -32,7 +32,8 @@ from tiny_judge import (
 )
 
 from autograder.grading.runner import local_executor
-from autograder.judging import judge
+from autograder.judging import judge, worker
+from autograder.judging.reference import Judged
 from autograder.notebook.finder import find_notebook
 from autograder.results import GRADED, Result
 
@@ -43,12 +44,12 @@ NOTHING = dict.fromkeys(TESTS, 0.0)
 @pytest.fixture
 def the_class_goes_on() -> Iterator[None]:
     """After a cheat the next student gets what is due, from the same warm process."""
-    before = {key: sandbox.process for key, sandbox in judge._sandboxes.items()}
+    before = {key: sandbox.process for key, sandbox in worker._sandboxes.items()}
     yield
     result = grade(RIGHT)
     assert result.status == GRADED and scores(result) == FULL
     for key, process in before.items():
-        assert judge._sandboxes[key].process is process, "the warm process died"
+        assert worker._sandboxes[key].process is process, "the warm process died"
 
 
 def every(body: str) -> dict[str, str]:
@@ -405,7 +406,7 @@ def deep(n):
     for _ in range(n): x = [x]
     return x
 def several(self, request, blobs, sent):
-    return {'found': {}, 'blobs': 0, 'replies': [{'ok': deep(900), 'changed': deep(900), 'blobs': 0}] * len(json.loads(blobs[0]))}
+    return {'replies': [{'ok': deep(900), 'changed': deep(900), 'blobs': 0}] * len(request['parts'])}
 Workspace.do_several = several
 Workspace.do_call = lambda *a: {'ok': None, 'changed': [deep(900)]}
 type(get_ipython()).run = lambda *a: {'error': {'type': deep(900)}, 'outputs': [{'output_type': 'error', 'ename': deep(900), 'traceback': [deep(900)]}]}""",
@@ -436,35 +437,34 @@ def test_many_cells_of_forged_output_stay_small() -> None:
     notebook = submission(STUBS, first=flood)
     for n in range(20):
         notebook.cells.append(v4.new_code_cell(f"print({n})", id=f"own-{n}"))
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert len(json.dumps(result.to_json())) < 6 * 10**6 and scores(result) == NOTHING
 
 
-# ---------------------------------------------------------------------------- the questions asked in one message
+# ------------------------------------------------------------------------------------- many questions in one message
 
 BATCH = {
     "one right answer for all": "reply['replies'] = reply['replies'][:1] * len(reply['replies'])",
     "answers in another order": "reply['replies'].reverse()",
-    "fewer answers": "reply['replies'].pop()",
+    "no answer": "reply['replies'].clear(); sent.clear()",
     "more answers": "reply['replies'].append({'ok': True, 'blobs': 0})",
     "answers of no size": "for part in reply['replies']: part['blobs'] = 0",
     "sizes below zero": "reply['replies'][0]['blobs'], reply['replies'][-1]['blobs'] = -1, 5",
-    "sizes that are true": "reply['blobs'] = True",
-    "everybody is everything": "reply['found'] = {n: True for n in request['names']}",
-    "names that nobody asked for": "reply['found'].update(check=True, agrees=True, reference=True, compare=1, __builtins__={})",
-    "no answers but verdicts": "reply = {'found': {}, 'blobs': 0, 'replies': [{'ok': None, 'passed': True, 'blobs': 0}] * len(reply['replies'])}",
-    "errors that are none": "reply['replies'] = [{'error': None, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
-    "time that ran out": "reply['replies'] = [{'error': {'kind': 'timeout'}, 'blobs': 0}] * len(reply['replies']); sent.clear(); reply['blobs'] = 0",
-    "the questions as answers": "sent[:] = blobs[1:]; reply['blobs'] = 0; reply['replies'] = [{'ok': p['args'][0] if p.get('args') else None, 'blobs': p['blobs']} for p in json.loads(blobs[0])]",
+    "sizes that are true": "reply['replies'][0]['blobs'] = True",
+    "no list of answers": "reply['replies'] = {'ok': True}",
+    "no answers but verdicts": "reply['replies'] = [{'ok': None, 'passed': True, 'blobs': 0}] * len(reply['replies']); sent.clear()",
+    "errors that are none": "reply['replies'] = [{'error': None, 'blobs': 0}] * len(reply['replies']); sent.clear()",
+    "time that ran out": "reply['replies'] = [{'error': {'kind': 'timeout'}, 'blobs': 0}] * len(reply['replies']); sent.clear()",
+    "the questions as answers": "sent[:] = blobs; reply['replies'] = [{'ok': p['args'][0] if p.get('args') else None, 'blobs': p['blobs']} for p in request['parts']]",
     "handles of others": "for part in reply['replies']: part['ok'] = {'handle': 1, 'callable': True, 'type': 'numpy.ndarray', 'mro': ['numpy.ndarray']}",
+    "an answer that never ends": "reply['replies'] = [{'ok': True, 'blobs': 0}]; sent.clear(); request['parts'].append(request['parts'][0])",
 }
 
 
 @pytest.mark.parametrize("cheat", BATCH)
-def test_nothing_is_gained_by_having_all_questions_at_once(cheat: str) -> None:
+def test_nothing_is_gained_by_having_many_questions_at_once(cheat: str) -> None:
     """Each answer is a plausible one, to one of the questions or to none; whatever is done with them, none is right."""
     code = f"""
-import json
 from autograder.sandbox.inside.workspace import Workspace
 several = Workspace.do_several
 def at_once(self, request, blobs, sent):
@@ -478,25 +478,56 @@ Workspace.do_several = at_once"""
     assert SECRET not in json.dumps(result.to_json())
 
 
-def test_every_question_is_asked_once_and_for_real() -> None:
-    """There is no rehearsal to be told from the real thing: disturbed runs are made of the reference, elsewhere."""
-    spy = """
-import collections, json
+@pytest.mark.parametrize(
+    "found",
+    ["{n: True for n in request['names']}", "{'check': True, 'agrees': True, 'reference': 1, '__builtins__': {}}"],
+)
+def test_names_that_are_something_else_gain_nothing(found: str) -> None:
+    code = f"""
 from autograder.sandbox.inside.workspace import Workspace
-several, times, messages = Workspace.do_several, collections.Counter(), []
+Workspace.do_get = lambda self, request, blobs, sent: {{'found': {found}}}"""
+    assert scores(grade(RIGHT, first=code)) == NOTHING
+
+
+COUNTING = """
+import collections
+from autograder.sandbox.inside.workspace import Workspace
+several, times = Workspace.do_several, collections.Counter()
 def counting(self, request, blobs, sent):
-    messages.append(request['names'])
-    start = 1
-    for part in json.loads(blobs[0]):
-        if part['op'] == 'call':
-            times[part['target'].get('name'), b''.join(blobs[start:start + part['blobs']])] += 1
+    start = 0
+    for part in request['parts']:
+        times[b''.join(blobs[start:start + part['blobs']])] += part['op'] == 'call' and part['blobs'] == 1
         start += part['blobs']
     return several(self, request, blobs, sent)
 Workspace.do_several = counting"""
-    look = "print('messages', len(messages), 'most', max(n for (name, _), n in times.items() if name == 'softmax'))"
-    result = grade(RIGHT, first=spy, last=look, assignment_version="asked-once")
-    assert "messages 4 most 1" in printed(result), "softmax, attend, scale, and twice, of which nothing is foreseen"
-    assert scores(result) == FULL
+
+
+def test_every_question_is_asked_once_and_for_real() -> None:
+    """There is no rehearsal to be told from the real thing, nor where the first answers are those of a friend."""
+    look = "print('most', max(times.values()), 'of', len(times))"
+    late = RIGHT["softmax"].replace("    e =", "    if abs(z).max() > 100: return z\n    e =")
+    for softmax in (RIGHT["softmax"], late, RIGHT["softmax"]):
+        result = grade({**STUBS, "softmax": softmax}, first=COUNTING, last=look, assignment_version="asked-once")
+        assert "most 1 of 5" in printed(result), "four arrays that softmax is asked about, and all else"
+
+
+def test_what_follows_an_answer_is_asked_only_of_who_gave_it() -> None:
+    """The test cell makes its second question of the first answer. Friends who were right leave nothing of it here."""
+    hidden = """
+@check("a chain", points=3)
+def _(rng):
+    agrees(softmax, agrees(softmax, np.arange(3.0)))"""
+    keep = "asked = []\ndef softmax(z):\n    asked.append(z.tolist())\n    return z"
+
+    def judged(softmax: str) -> Result:
+        job = job_for(submission({**STUBS, "softmax": softmax}, last="print('asked', asked)"))
+        job.source = nbformat.writes(source_notebook({**TESTS, "softmax": (4, "", hidden)}))
+        job.assignment_version = "tiny-chain"
+        return Result.from_json(json.loads(worker.run_job(job.to_bytes())))
+
+    for _ in range(2):
+        assert scores(judged(RIGHT["softmax"]))["softmax"] == 4.0
+    assert "asked [[0.0, 1.0, 2.0]]" in printed(judged(keep))
 
 
 ALIKE = {
@@ -635,7 +666,7 @@ def _(rng):
     job.source = nbformat.writes(source_notebook(tests))
     job.assignment_version = "tiny-endless"
     start = time.monotonic()
-    result = Result.from_json(json.loads(judge.run_job(job.to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job.to_bytes())))
     assert time.monotonic() - start < 30
     assert verdicts(result, "twice") == ["timeout"] and scores(result)["twice"] == 0.0
     assert scores(result)["softmax"] == 4.0
@@ -645,9 +676,7 @@ def _(rng):
 
 
 def answers_for(student_id: str) -> str:
-    return (
-        f"sheet_answer = {[2 * n for n in judge.Judged(source_notebook()).reference['numbers'](student_id).tolist()]}"
-    )
+    return f"sheet_answer = {[2 * n for n in Judged(source_notebook()).reference['numbers'](student_id).tolist()]}"
 
 
 def test_an_id_with_two_faces_is_graded_as_the_one_that_is_recorded() -> None:
@@ -803,7 +832,7 @@ def test_metadata_and_tags_of_the_notebook_change_nothing() -> None:
     for cell in notebook.cells:
         cell.metadata["tags"] = ["skip-execution", "raises-exception", "nbgrader-skip"]
         cell.metadata.setdefault("nbgrader", {}).update(points=100, grade=False, locked=False)
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert scores(result) == NOTHING and [e.points for e in result.exercises] == list(FULL.values())
 
 
@@ -813,7 +842,7 @@ def test_rewritten_tests_are_not_run() -> None:
         if cell.metadata.get("nbgrader", {}).get("grade"):
             cell.source = "print('all good')"
     notebook.cells = [c for c in notebook.cells if c.id != "helpers"]
-    result = Result.from_json(json.loads(judge.run_job(job_for(notebook).to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job_for(notebook).to_bytes())))
     assert scores(result) == NOTHING and len(result.exercises) == len(TESTS)
 
 
@@ -847,7 +876,7 @@ def _(rng):
     job = job_for(submission({**RIGHT, "softmax": "def softmax(z):\n    return z + 5"}))
     job.source = nbformat.writes(source_notebook({**TESTS, "softmax": (4, "", hidden)}))
     job.assignment_version = "tiny-numpy"
-    result = Result.from_json(json.loads(judge.run_job(job.to_bytes())))
+    result = Result.from_json(json.loads(worker.run_job(job.to_bytes())))
     assert "0.75" not in json.dumps(result.to_json()["exercises"])
     assert "equal scores share equally" in reasons(result, "softmax")
 
@@ -881,9 +910,9 @@ def _(rng):
 
 def hang_soon(data: bytes) -> bytes:
     """`run_job` in a worker whose watchdog does not wait that long."""
-    guard = judge.guard_worker
-    judge.guard_worker = lambda seconds: guard(12.0)
-    return judge.run_job(data)
+    guard = worker.guard_worker
+    worker.guard_worker = lambda seconds: guard(12.0)
+    return worker.run_job(data)
 
 
 def test_hostile_text_does_not_stop_the_rebuild() -> None:

@@ -7,6 +7,7 @@ import json
 import nbformat
 import pytest
 from tiny_judge import (
+    CATALOGUE,
     LIMITS,
     POINTS,
     RIGHT,
@@ -22,8 +23,13 @@ from tiny_judge import (
     verdicts,
 )
 
-from autograder.judging.judge import Judged, clean_outputs, run_job
+from autograder.judging.client import Client
+from autograder.judging.outputs import clean_outputs
+from autograder.judging.reference import Judged
 from autograder.judging.source import BadSource
+from autograder.judging.test_cells import run_test_cell
+from autograder.judging.transports import LocalTransport
+from autograder.judging.worker import run_job, source_of
 from autograder.results import Result
 
 FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}
@@ -116,6 +122,86 @@ def test_follow_through_gives_the_own_function_back() -> None:
     wrong = "def softmax(z):\n    return z"
     probe = "print('softmax of 3 is', softmax(np.array([3.0])))"
     assert "softmax of 3 is [3.]" in printed(grade({**RIGHT, "softmax": wrong}, last=probe))
+
+
+def test_a_failure_names_its_case_but_no_expected_value() -> None:
+    result = grade(
+        {**RIGHT, "softmax": RIGHT["softmax"].replace("    return", "    if z.ndim > 1: return z\n    return")}
+    )
+    assert "in case 2 of 2, with inputs (2, 5)" in reasons(result, "softmax")
+
+
+def test_a_case_that_hangs_has_its_own_time_and_the_cases_before_it_count() -> None:
+    """The first of the check's two cases is wrong, the second does not end; then with the first one right."""
+    slow = "def softmax(z):\n    while z.ndim == 2:\n        pass\n"
+    wrong = grade({"softmax": slow + "    return z"})
+    assert verdicts(wrong, "softmax") == ["failed", "failed", "timeout"]
+    right = grade({"softmax": slow + "    e = np.exp(z - z.max())\n    return e / e.sum()"})
+    assert verdicts(right, "softmax") == ["passed", "timeout", "timeout"]
+
+
+def test_a_process_that_dies_in_the_middle_keeps_what_came_before() -> None:
+    dies = "import os\ndef softmax(z):\n    if abs(z).max() > 100:\n        os._exit(3)\n"
+    result = grade({"softmax": dies + RIGHT["softmax"].split("\n", 1)[1]})
+    assert verdicts(result, "softmax") == ["passed", "passed", "crashed"]
+    assert scores(result)["softmax"] == 3
+
+
+def judged_as_twice(answer: str, right: str, hidden: str, version: str) -> float:
+    """The score of a `twice(f, x)` that returns `answer`, where the reference returns `right`."""
+    text = nbformat.writes(source_notebook({**TESTS, "twice": (2, "", hidden)}))
+    job = job_for(submission({"twice": f"def twice(f, x):\n    return {answer}"}), assignment_version=version)
+    job.source = text.replace("return f(f(x))", f"return {right}")
+    return scores(Result.from_json(json.loads(run_job(job.to_bytes()))))["twice"]
+
+
+def test_answers_that_are_large_together_come_in_several_messages() -> None:
+    """10 to 22 MB each: a message takes no further one after such an answer, and 80 MB would be too large for one."""
+    hidden = """
+@check("large", points=2)
+def _(rng):
+    agrees(twice, cases=[(None, n) for n in (3, 4, 5, 6, 7)])"""
+    large = "np.zeros((x, 400_000))"
+    assert judged_as_twice(large, large, hidden, "tiny-large") == 2.0
+
+
+def test_the_same_answers_are_judged_once() -> None:
+    job = job_for(submission(RIGHT), assignment_version="judged-once")
+    first = Result.from_json(json.loads(run_job(job.to_bytes())))
+    known = len(source_of(job).conversations)
+    assert known == 3, "softmax, attend and scale follow from their answers; sheet is personal, twice takes functions"
+    again = Result.from_json(json.loads(run_job(job.to_bytes())))
+    assert len(source_of(job).conversations) == known
+    assert [(e.score, [c.verdict for c in e.checks]) for e in again.exercises] == [
+        (e.score, [c.verdict for c in e.checks]) for e in first.exercises
+    ]
+
+
+@pytest.mark.parametrize("answer", ["np.True_", "np.array(True)", "1", "1.0", "True", "np.array(1)"])
+def test_what_python_takes_for_equal_are_different_answers(answer: str) -> None:
+    """Equal answers are judged once. Whoever comes first: 1 is not True."""
+    hidden = "\n@check('a', points=2)\ndef _():\n    agrees(twice, None, 1)"
+    assert judged_as_twice(answer, "np.True_", hidden, "tiny-true") == (2.0 if "rue" in answer else 0.0)
+
+
+def test_what_a_test_cell_does_to_an_answer_changes_no_expectation() -> None:
+    """The reference's answers are kept to compare with; the test cell, which got them too, may write into them."""
+    hidden = """
+@check("as it was", points=1)
+def _(rng):
+    weights = agrees(softmax, rng.normal(size=(2, 3)))
+    weights[:] = 0.0
+"""
+    rounded = RIGHT["softmax"].replace("return e / ", "return (1 + 1e-12) * e / ")  # right, but not bit for bit
+    source = Judged(source_notebook({**TESTS, "softmax": (1, "", hidden)}), CATALOGUE, "tiny")
+    test = source.tests["softmax-tests"]
+    source.reference_outcome(test, 5, "")
+    known = source.known_answers(test, 5)
+    assert len(known) == 1
+    names = dict(source.reference)
+    exec(rounded, names)
+    outcome = run_test_cell(test, Client(LocalTransport(names)), source, 5, known=known)
+    assert [c.verdict for c in outcome.checks] == ["passed"]
 
 
 def test_known_misconceptions_are_named() -> None:

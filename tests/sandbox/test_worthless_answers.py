@@ -19,7 +19,9 @@ from autograder.audit.bench import STUDENT, Bench, submission
 from autograder.audit.forked import run_apart
 from autograder.course import Course
 from autograder.grading.runner import Prepared, Settings
-from autograder.judging.judge import Job, Judged, run_job
+from autograder.judging.job import Job
+from autograder.judging.reference import Judged
+from autograder.judging.worker import run_job
 from autograder.results import GRADED, Result
 
 ROOT = Path(__file__).parents[2]

@@ -8,8 +8,10 @@ import pytest
 from nbformat import v4
 
 from autograder.figures import attention_beside
-from autograder.judging.judge import Judged, run_test_cell
-from autograder.judging.proxies import Client, LocalTransport
+from autograder.judging.client import Client
+from autograder.judging.reference import Judged
+from autograder.judging.test_cells import run_test_cell
+from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Catalogue, value_for
 
 HELPERS = """import numpy as np

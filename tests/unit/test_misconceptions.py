@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograder.judging.proxies import Entry
+from autograder.judging.client import Entry
 from autograder.judging.recognition import answers_beside, close, explained, recognise
 from autograder.judging.variants import BadCatalogue, Catalogue, Survivor, Variant, value_for
 

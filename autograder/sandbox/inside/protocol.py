@@ -391,7 +391,8 @@ class Channel:
 
     def _set_timeout(self, deadline: float | None) -> None:
         if deadline is None:
-            self.sock.settimeout(None)
+            if self.sock.gettimeout() is not None:
+                self.sock.settimeout(None)
             return
         left = deadline - time.monotonic()
         if left <= 0:
@@ -430,5 +431,5 @@ class Channel:
         head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
         if head_size > self.max_header or body_size > self.max_blobs:
             raise ProtocolError("an answer is too large")
-        head = self._read(head_size, deadline)
-        return parse(head, self._read(body_size, deadline))
+        data = self._read(head_size + body_size, deadline)
+        return parse(data[:head_size], data[head_size:])

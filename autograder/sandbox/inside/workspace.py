@@ -6,8 +6,8 @@ answer as data from a stranger.
 
 from __future__ import annotations
 
-import json
 import sys
+import time
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any
@@ -18,6 +18,7 @@ from autograder.sandbox.inside.limits import describe, time_limit
 from autograder.sandbox.inside.protocol import pack, unpack
 
 MISSING = object()
+MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
 
 
 class Workspace:
@@ -107,28 +108,29 @@ class Workspace:
         return {"ok": self.out(value, sent), "changed": changed}
 
     def do_several(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
-        """Values of names and the replies to many requests, one after the other; the first to take too long ends it.
+        """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
 
-        The requests are the JSON of the first blob; the target of one is the value of a name, or what an earlier one
-        gave.
+        The target of a part is the number of an object, or {"reply": n} for the object that part n of this message
+        gave. A part has `seconds`, all have `all_seconds` together; a large answer ends the message.
         """
-        reply = self.do_get(request, [], sent)
-        reply["blobs"], reply["replies"] = len(sent), []
-        start = 1
-        for number, part in enumerate(json.loads(blobs[0])):
-            origin = part["target"]
-            node = (
-                reply["found"].get(origin["name"]) if "name" in origin else reply["replies"][origin["reply"]].get("ok")
-            )
-            target = node.get("handle") if isinstance(node, dict) else None
-            end = start + part["blobs"]
-            answered, part_sent = self.answer({**part, "target": target}, blobs[start:end], number > 0)
-            start = end
-            sent += part_sent
-            reply["replies"].append({**answered, "blobs": len(part_sent)})
-            if answered.get("error", {}).get("kind") in ("timeout", "memory"):
+        end = time.monotonic() + request["all_seconds"]
+        replies: list[dict[str, Any]] = []
+        start, size = 0, 0
+        for part in request["parts"]:
+            target = part["target"]
+            if isinstance(target, dict):
+                node = replies[target["reply"]].get("ok")
+                target = node.get("handle") if isinstance(node, dict) else None
+            seconds = min(request["seconds"], end - time.monotonic())
+            if replies and (target is None or seconds <= 0 or size > MOST_TOGETHER or "error" in replies[-1]):
                 break
-        return reply
+            stop = start + part["blobs"]
+            one = {**part, "target": target, "seconds": seconds}
+            reply, part_sent = self.answer(one, blobs[start:stop], is_prepared=True)
+            start, size = stop, size + sum(map(len, part_sent))
+            replies.append({**reply, "blobs": len(part_sent)})
+            sent += part_sent
+        return {"replies": replies}
 
     def do_attribute(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
         return {"ok": self.out(getattr(self.objects[request["target"]], request["name"]), sent)}

@@ -1,0 +1,392 @@
+"""The grader's view of a student process: what is asked, what came back, and the transcript of it.
+
+A test cell uses a student's function like any other: `softmax(z)` sends `z`, waits, and returns a copy of the answer.
+Requests whose answers are not needed yet wait, and go in one message with the first whose answer is. Answers are read
+in the order in which they were asked for, and each is recorded in a transcript when it is read: misconceptions are
+recognised by it, and it is the same as if everything had been asked one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from autograder.judging.problems import StudentProblem, StudentRaised, raised
+from autograder.judging.proxies import Proxy, settled
+from autograder.judging.transports import Message, Transport
+from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
+from autograder.sandbox.inside.protocol import ProtocolError, Reading, pack, unpack
+
+ARRANGE_SECONDS = 5.0
+AFTER_TIMEOUT_SECONDS = 3.0
+EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they lie in the grader's memory
+
+
+@dataclass
+class Entry:
+    """One recorded answer: which check asked, what was asked (a digest), and the value or the exception.
+
+    `changed` names the arguments that the call changed in place.
+    """
+
+    check: str
+    key: str
+    value: Any = None
+    error: str | None = None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def is_value(self) -> bool:
+        """Whether it is plain data that a name holds, as typed by a student, and no answer to a call."""
+        return self.key.startswith("value ")
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether a check noted it about an answer, by `checks.observe`."""
+        return self.key.startswith("observed ")
+
+
+@dataclass
+class Exchange:
+    """A message to the student's process, without its times, and what came back; or why nothing did."""
+
+    question: dict[str, Any]
+    blobs: list[bytes]
+    reply: dict[str, Any] = field(default_factory=dict)
+    answer: list[bytes] = field(default_factory=list)
+    problem: StudentProblem | None = None
+
+    def asks(self, question: dict[str, Any], blobs: list[bytes]) -> bool:
+        return self.question == question and self.blobs == blobs
+
+
+@dataclass
+class Promise:
+    """One request and, once it is read, its answer.
+
+    `target` is what it speaks to, `here` does the same where that turns out to be plain data. `gives` says in words
+    what comes back, `key` is the digest by which transcripts are compared, `records` whether its answer is recorded.
+    """
+
+    target: Proxy
+    header: dict[str, Any]
+    blobs: list[bytes]
+    key: str
+    gives: str
+    records: bool
+    here: Callable[[Any], Any]
+    is_read: bool = False
+    value: Any = None
+    changed: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Client:
+    """Sends requests, turns replies into values and proxies, and records them.
+
+    `sources` maps names to the text of the cell that defines them. `budget` is the time left for one test cell, `room`
+    the bytes left for its answers. `exchanges` are those of this test cell so far; `replayed` begins with what was
+    exchanged for it before it ran. `is_told` says that all it learnt is in the exchanges, `is_new` that the student's
+    process still holds what an earlier test cell's proxies stand for.
+    """
+
+    transport: Transport
+    call_seconds: float = 10.0
+    sources: dict[str, str] = field(default_factory=dict)
+    transcript: list[Entry] = field(default_factory=list)
+    check: str = ""
+    budget: float = float("inf")
+    room: float = EXERCISE_BYTES
+    callbacks: dict[int, Callable[..., Any]] = field(default_factory=dict)
+    callbacks_given: int = 0
+    waiting: deque[Promise] = field(default_factory=deque)
+    unread: deque[tuple[Promise, dict[str, Any], list[bytes]]] = field(default_factory=deque)
+    exchanges: list[Exchange] = field(default_factory=list)
+    replayed: deque[Exchange] = field(default_factory=deque)
+    is_told: bool = True
+    is_new: bool = True
+
+    def begin(self, budget: float) -> None:
+        """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
+        self.budget, self.room = budget, EXERCISE_BYTES
+        self.exchanges, self.replayed = [], deque()
+        self.is_new = self.is_told = True
+
+    def replay(self) -> None:
+        """What was exchanged since `begin` counts as the answers to the same questions, asked again in this order."""
+        self.exchanges, self.replayed = [], deque(self.exchanges)
+
+    # messages
+
+    def exchange(self, question: dict[str, Any], blobs: list[bytes]) -> Exchange:
+        """Ask, within the time and room that the exercise has left."""
+        if self.replayed and self.replayed[0].asks(question, blobs):
+            done = self.replayed.popleft()
+        else:
+            self.replayed.clear()
+            done = Exchange(question, blobs)
+            try:
+                done.reply, done.answer = self._charged(question, blobs)
+            except StudentProblem as problem:
+                done.problem = problem
+        self.exchanges.append(done)
+        return done
+
+    def _charged(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
+        """The reply to a message, whose time and size the exercise pays for."""
+        if self.budget <= 0:
+            raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
+        if self.room < 0:
+            raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
+        each = min(self.call_seconds, self.budget)
+        seconds = min(each * len(question.get("parts", "1")), self.budget)
+        header = {**question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
+        self.is_new = False
+        start, received = time.monotonic(), self.transport.received
+        try:
+            reply, answer = self.transport.ask(header, blobs, seconds, self._call_back)
+        finally:
+            self.budget -= time.monotonic() - start
+            self.room -= self.transport.received - received
+        if self.room < 0:
+            raise StudentRaised(OUT_OF_MEMORY, "the answers of this exercise are too large")
+        return reply, answer
+
+    def _answered(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
+        """Reply and blobs of an exchange. Raises StudentProblem."""
+        done = self.exchange(question, blobs)
+        problem = done.problem or (raised(done.reply["error"]) if "error" in done.reply else None)
+        if problem is not None:
+            raise self._noted(problem)
+        return done.reply, done.answer
+
+    def _noted(self, problem: StudentProblem) -> StudentProblem:
+        if problem.verdict != ERROR:  # another time it may go better
+            self.is_told = False
+        if problem.verdict == TIMEOUT:  # what hangs once will hang again: the other checks get a short try
+            self.budget = min(self.budget, AFTER_TIMEOUT_SECONDS)
+        return problem
+
+    def arrange(self, header: dict[str, Any], blobs: list[bytes] | None = None) -> None:
+        """A request that runs none of the student's code and costs the exercise no time."""
+        header = {**header, "seconds": ARRANGE_SECONDS}
+        reply, _ = self.transport.ask(header, blobs or [], ARRANGE_SECONDS, self._call_back)
+        if "error" in reply:
+            raise raised(reply["error"])
+
+    def _call_back(self, request: dict[str, Any], blobs: list[bytes]) -> Message:
+        """Run a function of the grader's that was passed to the student's code. Only data goes in and out."""
+
+        def refuse(node: Any) -> Any:
+            raise ProtocolError("only data can be passed to a given function")
+
+        sent: list[bytes] = []
+        try:
+            function = self.callbacks[request["callback"]]
+            args = [unpack(a, blobs, refuse) for a in request["args"]]
+            kwargs = {str(k): unpack(v, blobs, refuse) for k, v in dict(request.get("kwargs", {})).items()}
+            value = function(*args, **kwargs)
+            return {"ok": pack(value, sent, refuse)}, sent
+        except Exception as error:  # the student's arguments may be anything; the message goes back to their code
+            return {"error": f"{type(error).__name__}: {error}"}, []
+
+    # values
+
+    def pack(self, value: Any, blobs: list[bytes]) -> Any:
+        def other(item: Any) -> dict[str, Any]:
+            item = settled(item)
+            if isinstance(item, Proxy):
+                return {"handle": item._id}
+            if callable(item):
+                self.is_told = False  # what it is called with is in no exchange
+                self.callbacks_given += 1  # a number is never used again: what was given for one exercise ends with it
+                self.callbacks[self.callbacks_given] = item
+                return {"callback": self.callbacks_given, "name": getattr(item, "__name__", "given_function")}
+            raise TypeError(f"a {type(item).__name__} cannot be passed to a student's function")
+
+        return pack(value, blobs, other)
+
+    def unpack(self, node: Any, blobs: list[bytes], path: str, root: str | None = None) -> Any:
+        def other(item: dict[str, Any]) -> Proxy:
+            number = item.get("handle")
+            if not isinstance(number, int):
+                raise ProtocolError("a handle without a number")
+            names = item.get("mro")
+            mro = tuple(str(n) for n in names) if isinstance(names, list) else ()
+            return Proxy(self, path, number, str(item.get("type", "object"))[:200], mro, root)
+
+        try:
+            return unpack(node, blobs, other, reading=Reading(arrays="torch" not in sys.modules))
+        except ProtocolError as error:
+            raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
+
+    # requests
+
+    def call(self, target: Proxy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Promise:
+        blobs: list[bytes] = []
+        header = {"op": "call", **self._arguments(args, kwargs, blobs)}
+        return self._promise(target, header, blobs, target._path, lambda found: found(*args, **kwargs))
+
+    def gradients(
+        self, target: Proxy, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int, ...], of: int | None
+    ) -> Promise:
+        """By the arguments at the places `wrt`, or by the parameters where there are none."""
+        blobs: list[bytes] = []
+        header = {"op": "gradients", **self._arguments(args, kwargs, blobs)}
+        header |= {"wrt": list(wrt) or [0], "of": of, "parameters": not wrt}
+
+        def here(found: Any) -> Any:
+            raise TypeError(f"{type(found).__name__} object is not callable")
+
+        return self._promise(target, header, blobs, target._path, here)
+
+    def attribute(self, target: Proxy, name: str) -> Promise:
+        path = f"{target._path}.{name}"
+        header = {"op": "attribute", "name": name}
+        return self._promise(target, header, [], path, lambda found: getattr(found, name), gives=path)
+
+    def part(self, target: Proxy, op: str, **details: Any) -> Promise:
+        """Its item at a `key`, its `length`, or the first `most` of its `items`."""
+        blobs: list[bytes] = []
+        header = {"op": op, **details}
+        if op == "item":
+            header["key"] = self.pack(details["key"], blobs)
+        here = {"item": lambda found: found[details["key"]], "length": len, "items": list}[op]
+        return self._promise(target, header, blobs, target._path, here, records=False)
+
+    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
+        return {
+            "args": [self.pack(a, blobs) for a in args],
+            "kwargs": {k: self.pack(v, blobs) for k, v in kwargs.items()},
+        }
+
+    def _promise(
+        self,
+        target: Proxy,
+        header: dict[str, Any],
+        blobs: list[bytes],
+        path: str,
+        here: Callable[[Any], Any],
+        gives: str = "",
+        records: bool = True,
+    ) -> Promise:
+        op, *arguments = (v for k, v in header.items() if k not in ("name", "most"))
+        asked = json.dumps([path, op, *arguments], default=str)
+        # functions are numbered in the order in which they are given, which says how far earlier checks got
+        digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
+        for blob in blobs:
+            digest.update(blob)
+        promise = Promise(target, header, blobs, digest.hexdigest(), gives or f"{path}()", records and not gives, here)
+        self.waiting.append(promise)
+        return promise
+
+    def read(self, promise: Promise) -> Any:
+        """Its answer; all that was asked before it is read first. Raises StudentProblem."""
+        while not promise.is_read:
+            if not self.unread:
+                if not self.waiting:  # it was dropped, or an earlier check met its error
+                    raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
+                first, source = self.waiting[0], self.waiting[0].target._promise
+                if source is not None and source.is_read and not isinstance(source.value, Proxy):
+                    self.waiting.popleft()
+                    first.value, first.is_read = first.here(source.value), True
+                    continue
+                self._send()
+            first, reply, answer = self.unread.popleft()
+            first.value, first.is_read = self._read(first, reply, answer), True
+        return promise.value
+
+    def read_all(self) -> None:
+        """Read what was asked and not yet read: a check ends only with all its answers."""
+        for promise in [*(promise for promise, _, _ in self.unread), *self.waiting]:
+            self.read(promise)
+
+    def drop(self) -> None:
+        """A check has ended: nobody will read what is left."""
+        self.waiting.clear()
+        self.unread.clear()
+
+    def _send(self) -> None:
+        """All that waits goes in one message; what is not answered, as an earlier part failed, waits on."""
+        places = {id(promise): number for number, promise in enumerate(self.waiting)}
+        parts, blobs = [], []
+        for promise in self.waiting:
+            source = promise.target._promise
+            of: Any = promise.target._id
+            if source is not None and source.is_read:
+                of = source.value._id
+            elif source is not None and id(source) in places:
+                of = {"reply": places[id(source)]}
+            parts.append({**promise.header, "target": of, "blobs": len(promise.blobs)})
+            blobs += promise.blobs
+        if parts[0]["target"] is None:
+            raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
+        try:
+            reply, answer = self._answered({"op": "several", "parts": parts}, blobs)
+        except StudentRaised as error:
+            self._record(self.waiting[0], error=error)
+            raise
+        replies = reply.get("replies")
+        if not isinstance(replies, list) or not 0 < len(replies) <= len(parts):
+            raise StudentRaised(ERROR, "the answers cannot be read: they do not fit the questions")
+        sizes = [r.get("blobs") if isinstance(r, dict) else None for r in replies]
+        if not all(type(n) is int and n >= 0 for n in sizes) or sum(sizes) != len(answer):
+            raise StudentRaised(ERROR, "the answers cannot be read: their sizes do not fit")
+        for one, size in zip(replies, sizes, strict=True):
+            self.unread.append((self.waiting.popleft(), one, answer[:size]))
+            answer = answer[size:]
+
+    def _read(self, promise: Promise, reply: dict[str, Any], answer: list[bytes]) -> Any:
+        try:
+            if "error" in reply:
+                raise self._noted(raised(reply["error"]))
+            value = self.unpack(reply.get("ok"), answer, promise.gives)
+        except StudentRaised as error:
+            self._record(promise, error=error)
+            raise
+        changed = reply.get("changed")
+        promise.changed = [str(c) for c in changed] if isinstance(changed, list) else []
+        if promise.records and not isinstance(value, Proxy):
+            self._record(promise, value)
+        return value
+
+    def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
+        # with the message: the same kind of error may have quite another cause
+        said = None if error is None else f"{error.type_name or error.verdict}: {error.message}"
+        self.transcript.append(Entry(self.check, promise.key, value, said, tuple(sorted(promise.changed))))
+
+    # what test cells use
+
+    def source_of(self, name: str) -> str:
+        """The text of the cell that defines `name`; empty when none does."""
+        self.is_told = False
+        return self.sources.get(name, "")
+
+    def get(self, names: list[str]) -> dict[str, Any]:
+        """Values of those of `names` that exist. Data is recorded, dictionaries key by key."""
+        self.read_all()
+        reply, answer = self._answered({"op": "get", "names": sorted(names)}, [])
+        nodes = reply.get("found")
+        found = {}
+        for name in sorted(names):
+            if isinstance(nodes, dict) and name in nodes:
+                found[name] = value = self.unpack(nodes[name], answer, name, root=name)
+                parts = value.items() if isinstance(value, dict) else [("", value)]
+                for key, part in parts:
+                    if not isinstance(part, Proxy):
+                        self.transcript.append(Entry(self.check, f"value {name} {key}", part))
+        return found
+
+    def replace(self, name: str, value: Any) -> None:
+        blobs: list[bytes] = []
+        self.arrange({"op": "replace", "name": name, "value": self.pack(value, blobs)}, blobs)
+
+    def restore(self) -> None:
+        self.arrange({"op": "restore"})

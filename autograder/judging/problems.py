@@ -1,0 +1,47 @@
+"""What goes wrong on the student's side, as exceptions: each is a verdict and a reason that a student can act on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autograder.results import ERROR, OUT_OF_MEMORY, TIMEOUT
+from autograder.text import shown_text
+
+KINDS = {"exception": ERROR, "timeout": TIMEOUT, "memory": OUT_OF_MEMORY}
+
+
+class StudentProblem(Exception):
+    """Something on the student's side. `type_name` and `message` are those of the student's own exception."""
+
+    def __init__(self, verdict: str, reason: str, type_name: str = "", message: str = "") -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.reason = reason
+        self.type_name = type_name
+        self.message = message
+
+
+class StudentRaised(StudentProblem):
+    """The student's code raised, ran out of time or out of memory; its process is still there."""
+
+
+class StudentGone(StudentProblem):
+    """The student's process has ended."""
+
+
+def raised(error: Any) -> StudentRaised:
+    """The exception for an error reply, whatever the reply holds."""
+    if not isinstance(error, dict):
+        error = {}
+    text = {k: shown_text(error.get(k, "")) for k in ("kind", "type", "message", "where")}
+    verdict = KINDS.get(text["kind"], ERROR)
+    where = f" ({text['where']})" if text["where"] else ""
+    if verdict == TIMEOUT:
+        reason = f"stopped, because it took too long{where}"
+    elif verdict == OUT_OF_MEMORY:
+        reason = f"stopped, because it needs more memory than a submission may use{where}"
+    elif text["type"] == "NotImplementedError" and not text["message"]:
+        reason = "there is no answer yet: the cell still raises NotImplementedError"
+    else:
+        reason = f"{text['type'] or 'an error without a name'}: {text['message']}{where}"
+    return StudentRaised(verdict, reason, text["type"], text["message"])
