@@ -166,6 +166,7 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
     message. Raises CheckFailed with what is wrong, never with the expected value.
     """
+    actual = settled(actual)
     if isinstance(expected, (tuple, list)) and not _numeric(expected):
         if isinstance(actual, Proxy) or not isinstance(actual, (tuple, list)):
             raise CheckFailed(f"{what} is {_kind(actual)}, where {len(expected)} values are asked for")

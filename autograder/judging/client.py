@@ -240,7 +240,7 @@ class Client:
         """By the arguments at the places `wrt`, or by the parameters where there are none."""
         blobs: list[bytes] = []
         header = {"op": "gradients", **self._arguments(args, kwargs, blobs)}
-        header |= {"wrt": list(wrt) or [0], "of": of, "parameters": not wrt}
+        header |= {"wrt": list(wrt), "of": of, "parameters": not wrt}
 
         def here(found: Any) -> Any:
             raise TypeError(f"{type(found).__name__} object is not callable")

@@ -213,15 +213,15 @@ with torch.no_grad():
     theirs = pytorch_layer(numbers, 2)(x, src_mask=~causal)
 assert torch.allclose(layer(x, causal), theirs, atol=1e-4), "With a causal mask it differs. Does the mask get there?"
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, reference
+from autograder.checks import case, check, compare, later, reference
 from set_checks import Layers, some_mask, tensor
 
 layers = Layers(
-    lambda *sizes: EncoderLayer(*sizes),
+    lambda *sizes: later(EncoderLayer, *sizes),
     reference.EncoderLayer,
     ["attention"],
     ["norm1", "norm2"],
-    lambda: set_seed(0),
+    lambda: later(set_seed, 0),
 )
 twins, same = layers.twins, layers.same
 
@@ -235,29 +235,28 @@ def _(rng):
 @check("outputs with given numbers, in all sizes, and for tokens of very small size", points=2)
 def _(rng):
     pair = twins(rng, 12, 3, 20)
-    for B, T in [(2, 5), (4, 3), (1, 6), (2, 1), (1, 1)]:
-        same(pair, tensor(rng.normal(size=(B, T, 12))))
+    inputs = [tensor(rng.normal(size=(B, T, 12))) for B, T in [(2, 5), (4, 3), (1, 6), (2, 1), (1, 1)]]
     x = rng.normal(size=(2, 5, 12))
-    same(pair, tensor(3 * x + 2))
-    same(pair, tensor(2e-3 * x))  # of the size at which eps counts
-    same(pair, tensor(x).transpose(0, 1).contiguous().transpose(0, 1))
+    inputs += [tensor(3 * x + 2), tensor(2e-3 * x)]  # the last of the size at which eps counts
+    inputs.append(tensor(x).transpose(0, 1).contiguous().transpose(0, 1))
+    same(pair, *((x,) for x in inputs))
     for d_model, n_heads, d_ff in [(6, 1, 4), (6, 6, 13), (8, 2, 8), (4, 2, 1)]:
-        same(twins(rng, d_model, n_heads, d_ff), tensor(rng.normal(size=(3, 4, d_model))))
+        same(twins(rng, d_model, n_heads, d_ff), (tensor(rng.normal(size=(3, 4, d_model))),))
 
 
 @check("masks: for all, for each sequence, for each head; causal: later tokens have no influence", points=1)
 def _(rng):
     B, T, h = 2, 5, 3
     pair = twins(rng, 12, h, 20)
-    for shape in [(T, T), (B, 1, 1, T), (B, 1, T, T), (1, h, T, T), (B, h, T, T)]:
-        same(pair, tensor(rng.normal(size=(B, T, 12))), some_mask(rng, *shape))
-    same(pair, tensor(rng.normal(size=(B, T, 12))), mask=some_mask(rng, B, 1, T, T))
+    shapes = [(T, T), (B, 1, 1, T), (B, 1, T, T), (1, h, T, T), (B, h, T, T)]
+    cases = [case(tensor(rng.normal(size=(B, T, 12))), some_mask(rng, *shape)) for shape in shapes]
+    cases.append(case(tensor(rng.normal(size=(B, T, 12))), mask=some_mask(rng, B, 1, T, T)))
     x = tensor(rng.normal(size=(B, T, 12)))
     causal = torch.ones(T, T, dtype=torch.bool).tril()
-    before = same(pair, x, causal)
     changed = x.clone()
     changed[:, 3:] += 1
-    compare(same(pair, changed, causal)[:, :3], before[:, :3], "the output before the changed tokens", atol=1e-4)
+    *_, before, after = same(pair, *cases, (x, causal), (changed, causal))
+    compare(after[:, :3], before[:, :3], "the output before the changed tokens", atol=1e-4)
 
 
 @check("gradients reach all numbers and the input, and stay finite where a query may attend to nothing", points=1)
@@ -359,15 +358,15 @@ with torch.no_grad():
 output = layer(y, memory, causal, no_padding[:, None, None, :])
 assert torch.allclose(output, theirs, atol=1e-4), "With masks it differs. Which attention gets which mask?"
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, reference
+from autograder.checks import case, check, compare, later, reference
 from set_checks import Layers, some_mask, tensor
 
 layers = Layers(
-    lambda *sizes: DecoderLayer(*sizes),
+    lambda *sizes: later(DecoderLayer, *sizes),
     reference.DecoderLayer,
     ["self_attention", "cross_attention"],
     ["norm1", "norm2", "norm3"],
-    lambda: set_seed(0),
+    lambda: later(set_seed, 0),
 )
 twins, same = layers.twins, layers.same
 
@@ -385,20 +384,21 @@ def _(rng):
 @check("outputs with given numbers, memory of another length, of the same length, one token, other widths", points=2)
 def _(rng):
     pair = twins(rng, 12, 3, 20)
-    for sizes in [dict(), dict(T=7, S=4), dict(T=1), dict(S=1), dict(B=1), dict(B=4, T=3, S=3), dict(B=1, T=1, S=1)]:
-        same(pair, *tokens(rng, **sizes))
+    all_sizes = [dict(), dict(T=7, S=4), dict(T=1), dict(S=1), dict(B=1), dict(B=4, T=3, S=3), dict(B=1, T=1, S=1)]
+    cases = [tokens(rng, **sizes) for sizes in all_sizes]
     y, memory = tokens(rng)
-    same(pair, 3 * y + 2, memory)
-    same(pair, 2e-3 * y, 2e-3 * memory)  # of the size at which eps counts
-    same(pair, y.transpose(0, 1).contiguous().transpose(0, 1), memory[:, ::2])
+    cases += [(3 * y + 2, memory), (2e-3 * y, 2e-3 * memory)]  # the last of the size at which eps counts
+    cases.append((y.transpose(0, 1).contiguous().transpose(0, 1), memory[:, ::2]))
+    same(pair, *cases)
     for d_model, n_heads, d_ff in [(6, 1, 4), (6, 6, 13), (8, 2, 8), (4, 2, 1)]:
-        same(twins(rng, d_model, n_heads, d_ff), *tokens(rng, B=3, T=4, S=2, d_model=d_model))
+        same(twins(rng, d_model, n_heads, d_ff), tokens(rng, B=3, T=4, S=2, d_model=d_model))
 
 
 @check("each mask reaches its own attention, whatever its shape; causal: later tokens have no influence", points=2)
 def _(rng):
     B, h = 2, 3
     pair = twins(rng, 12, h, 20)
+    cases = []
     for T, S in [(5, 7), (4, 4)]:  # with equal lengths exchanged masks go unnoticed but for the result
         for first, second in [
             ((T, T), (B, 1, 1, S)),
@@ -406,16 +406,16 @@ def _(rng):
             ((1, h, T, T), (B, h, T, S)),
             ((B, h, T, T), (1, h, 1, S)),
         ]:
-            same(pair, *tokens(rng, T=T, S=S), some_mask(rng, *first), some_mask(rng, *second))
-        same(pair, *tokens(rng, T=T, S=S), self_mask=some_mask(rng, T, T))
-        same(pair, *tokens(rng, T=T, S=S), cross_mask=some_mask(rng, B, 1, 1, S))
-        same(pair, *tokens(rng, T=T, S=S), None, some_mask(rng, B, 1, T, S))
+            cases.append((*tokens(rng, T=T, S=S), some_mask(rng, *first), some_mask(rng, *second)))
+        cases.append(case(*tokens(rng, T=T, S=S), self_mask=some_mask(rng, T, T)))
+        cases.append(case(*tokens(rng, T=T, S=S), cross_mask=some_mask(rng, B, 1, 1, S)))
+        cases.append((*tokens(rng, T=T, S=S), None, some_mask(rng, B, 1, T, S)))
     y, memory = tokens(rng)
     causal = torch.ones(5, 5, dtype=torch.bool).tril()
-    before = same(pair, y, memory, causal)
     changed = y.clone()
     changed[:, 3:] += 1
-    compare(same(pair, changed, memory, causal)[:, :3], before[:, :3], "the output before the changed tokens", 1e-4)
+    *_, before, after = same(pair, *cases, (y, memory, causal), (changed, memory, causal))
+    compare(after[:, :3], before[:, :3], "the output before the changed tokens", 1e-4)
 
 
 @check("gradients reach all numbers, tokens and memory, and stay finite where a query may attend to nothing", points=1)

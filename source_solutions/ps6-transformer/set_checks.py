@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from autograder.checks import compare, fail, gradients, is_instance, parameter_gradients, to_array
+from autograder.checks import case, compare, fail, gradients, is_instance, later, parameter_gradients, settled, to_array
 
 WIDTHS = {"linear1": lambda d, d_ff: (d_ff, d), "linear2": lambda d, d_ff: (d, d_ff)}
 
@@ -37,10 +37,10 @@ def random_state(rng, layer):
 
 
 class Layers:
-    """The judgement of one kind of layer. build, right: make the student's and the reference's, of given sizes.
+    """The judgement of one kind of layer. build, right: make the student's, `later`, and the reference's, of given sizes.
 
-    attentions, norms: the names of these parts. set_seed: called before each run of a student's layer. What is the
-    student's is looked up when it is called, in a check: it may be missing.
+    attentions, norms: the names of these parts. set_seed: called before each run of a student's layer, `later`. What
+    is the student's is looked up when it is called, in a check: it may be missing.
     """
 
     def __init__(self, build, right, attentions, norms, set_seed):
@@ -54,24 +54,32 @@ class Layers:
         right.load_state_dict(state)
         for name in (*self.attentions, *self.norms, *WIDTHS):
             getattr(mine, name)  # says which one is missing
-        mine.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
+        later(mine.load_state_dict, state, strict=False)  # buffers of the student's own stay as they are
         return mine, right
 
-    def same(self, pair, *inputs, **named):
-        """Demand equal outputs of the two layers, and unchanged inputs; returns the student's."""
+    def same(self, pair, *cases):
+        """Demand equal outputs of the two layers in each case, and unchanged inputs; returns the student's outputs.
+
+        A case is a tuple of inputs or a `case(...)`; all go in one message.
+        """
         mine, right = pair
-        with torch.no_grad():
-            expected = right(*inputs, **named)
-        copies = [None if i is None else i.clone() for i in inputs]
-        self.set_seed()
-        found = mine(*copies, **named)
-        if isinstance(found, (tuple, list)):
-            fail("forward should return the tokens alone, not several things.")
-        compare(found, expected, "the output", atol=1e-4)
-        pairs = zip(copies, inputs, strict=True)
-        if getattr(mine, "_changed", None) or any(b is not None and not torch.equal(a, b) for a, b in pairs):
-            fail("forward changes its input in place (by += ?); work on a copy of it.")
-        return found
+        asked, outputs = [], []
+        for one in (one if isinstance(one, case) else case(*one) for one in cases):
+            copies = [None if i is None else i.clone() for i in one.args]
+            self.set_seed()
+            asked.append((one, copies, later(mine, *copies, **one.kwargs)))
+        for one, copies, answer in asked:
+            with torch.no_grad():
+                expected = right(*one.args, **one.kwargs)
+            found = settled(answer)
+            if isinstance(found, (tuple, list)):
+                fail("forward should return the tokens alone, not several things.")
+            compare(found, expected, "the output", atol=1e-4)
+            pairs = zip(copies, one.args, strict=True)
+            if getattr(answer, "_changed", None) or any(b is not None and not torch.equal(a, b) for a, b in pairs):
+                fail("forward changes its input in place (by += ?); work on a copy of it.")
+            outputs.append(found)
+        return outputs
 
     def parts(self, d_model, n_heads, d_ff):
         """Demand parts with the names and shapes of the task."""
@@ -91,13 +99,13 @@ class Layers:
                 fail(f"{name} should be an nn.Linear.")
             if to_array(part.weight, f"{name}.weight").shape != shape(d_model, d_ff):
                 fail(f"{name} does not have the right widths.")
-            if part.bias is None:
+            if settled(part.bias) is None:
                 fail(f"{name} should have a bias.")
 
     def gradients(self, pair, inputs, masks):
         """Demand equal gradients of all numbers and of the inputs, a dict of tensors by what a student calls them."""
         arguments = *inputs.values(), *masks
-        self.same(pair, *arguments)
+        self.same(pair, arguments)
         self.set_seed()
         found, wanted = (parameter_gradients(layer, *arguments) for layer in pair)
         for name in wanted:

@@ -939,9 +939,11 @@ from autograder.checks import (
     compare,
     fail,
     is_instance,
+    later,
     observe,
     parameter_gradients,
     reference,
+    settled,
     student_side,
 )
 
@@ -950,7 +952,7 @@ NAMES = ("output", "weights")
 
 def pair(rng, *sizes, largest=None):
     """The student's module and the reference with the same random weights (whole numbers up to `largest`, if given)."""
-    right, head = reference.LearnedHead(*sizes), LearnedHead(*sizes)
+    right, head = reference.LearnedHead(*sizes), later(LearnedHead, *sizes)
     state = {}
     for name, old in right.state_dict().items():
         drawn = rng.normal(size=tuple(old.shape)) if largest is None else rng.integers(-largest, largest + 1, old.shape)
@@ -961,8 +963,9 @@ def pair(rng, *sizes, largest=None):
 
 
 def set_weights(head, state):
-    for name in ("W_Q", "W_K", "W_V"):
-        if not is_instance(getattr(head, name), "torch.nn.modules.linear.Linear"):
+    parts = {name: getattr(head, name) for name in ("W_Q", "W_K", "W_V")}
+    for name, part in parts.items():
+        if not is_instance(part, "torch.nn.modules.linear.Linear"):
             fail(f"`{name}` should be an nn.Linear.")
     names = {str(name) for name, _ in head.named_parameters()}
     observe("parameters", sorted(names))
@@ -972,15 +975,15 @@ def set_weights(head, state):
         fail(f"Your module has no parameter `{name}`.")
     if "positions.weight" in state and not is_instance(head.positions, "torch.nn.modules.sparse.Embedding"):
         fail("`positions` should be an nn.Embedding.")
-    head.load_state_dict(state, strict=False)
+    later(head.load_state_dict, state, strict=False)
 
 
 def one_hot(rng, *shape, n):
     return torch.eye(n)[torch.tensor(rng.integers(0, n, size=shape))]
 
 
-def judge(rng, head, right, X):
-    agrees(head.forward, X, names=NAMES, like=("forward", right.forward))
+def judge(head, right, *inputs):
+    agrees(head.forward, cases=[(X,) for X in inputs], names=NAMES, like=("forward", right.forward))
 
 
 @check("without positions: outputs and weights, any number of leading axes", points=1)
@@ -988,22 +991,21 @@ def _(rng):
     for n, d_qk, d_v in [(3, 5, 4), (4, 2, 6), (5, 4, 4)]:
         head, right = pair(rng, n, d_qk, d_v)
         compare(head.positions, None, "`positions`")
-        for shape in [(6,), (2, 6), (2, 3, 4), (7, 2), (3, 1)]:
-            judge(rng, head, right, one_hot(rng, *shape, n=n))
+        judge(head, right, *(one_hot(rng, *shape, n=n) for shape in [(6,), (2, 6), (2, 3, 4), (7, 2), (3, 1)]))
     head, right = pair(rng, 1, 1, 1)
-    judge(rng, head, right, one_hot(rng, 2, 3, n=1))
+    judge(head, right, one_hot(rng, 2, 3, n=1))
     head, right = pair(rng, 4, 4, 3, largest=20)  # scores of several hundred
-    judge(rng, head, right, one_hot(rng, 2, 6, n=4))
+    judge(head, right, one_hot(rng, 2, 6, n=4))
 
 
 @check("with positions: the first T rows stand on the right of the tokens", points=1)
 def _(rng):
     for n, d_qk, d_v, max_len, d_pos in [(3, 5, 4, 7, 2), (2, 3, 6, 6, 5), (4, 4, 4, 4, 4), (1, 2, 3, 5, 1)]:
         head, right = pair(rng, n, d_qk, d_v, max_len, d_pos)
-        for shape in [(max_len,), (2, max_len), (2, 3, 3), (3, 1), (max_len, max_len)]:
-            judge(rng, head, right, one_hot(rng, *shape, n=n))
+        shapes = [(max_len,), (2, max_len), (2, 3, 3), (3, 1), (max_len, max_len)]
+        judge(head, right, *(one_hot(rng, *shape, n=n) for shape in shapes))
     head, right = pair(rng, 3, 5, 4, 1, 2)
-    judge(rng, head, right, one_hot(rng, 2, 1, n=3))
+    judge(head, right, one_hot(rng, 2, 1, n=3))
 
 
 @check("the gradients of the output reach all weights", points=1)
@@ -1011,7 +1013,7 @@ def _(rng):
     for sizes in [(3, 5, 4), (3, 5, 4, 7, 2)]:
         head, right = pair(rng, *sizes)
         X = one_hot(rng, 2, 6, n=3)
-        judge(rng, head, right, X)
+        judge(head, right, X)
         found = parameter_gradients(head, X, of=0)
         for name, gradient in parameter_gradients(right, X, of=0).items():
             if found.get(name) is None:
@@ -1035,7 +1037,7 @@ def _(rng):
         for length in (1, 2, 3, 4):
             sequences = [s for s in every_sequence(3, length) if len(s) == length]
             X = torch.eye(3)[torch.tensor(sequences)]
-            judge(rng, head, right, X)
+            judge(head, right, X)
             wanted = np.stack([wanted_keys(task, s) for s in sequences])
             least = (right.forward(X)[1].detach().numpy() * wanted).sum(axis=-1).min()
             if least < 0.95:
