@@ -20,10 +20,11 @@ import sys
 import time
 from array import array
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
+from types import EllipsisType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -65,8 +66,14 @@ class TooLarge(Exception):
     """What is to be sent is larger than the other side reads."""
 
 
-class Plain(Exception):
+class _NotPlain(Exception):
     """Raised inside `pack` when a value is not plain data."""
+
+
+Node = dict[str, Any]
+Other = Callable[[Any], Any]
+Packer = Callable[[Any, list[bytes], Other, int], Any]
+Reader = Callable[[Node, list[bytes], Other, int, "Reading"], Any]
 
 
 # ---------------------------------------------------------------------------------------------- values
@@ -83,121 +90,6 @@ def _npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
 
 def _npy(array: np.ndarray) -> bytes:
     return _npy_header(array.dtype.str, array.shape) + array.tobytes()
-
-
-def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) -> dict[str, Any]:
-    blobs.append(_npy(array))
-    flags = array.flags
-    if not flags.c_contiguous and array.ndim:
-        more["layout"] = "fortran" if flags.f_contiguous else "strided"
-    return {tag: len(blobs) - 1, **more}
-
-
-def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
-    """The array in the memory layout that the sender had, so that code which needs contiguous arrays is found out."""
-    if layout is None:
-        return array
-    if layout == "fortran":
-        return np.asfortranarray(array)
-    if layout == "strided":
-        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
-        wide[..., ::2] = array
-        return wide[..., ::2]
-    return array
-
-
-def _pack_tensor(torch: Any, value: Any, blobs: list[bytes]) -> dict[str, Any]:
-    if value.layout != torch.strided or value.is_quantized:
-        raise Plain
-    name = str(value.dtype).removeprefix("torch.")
-    if name not in TENSOR_TYPES:
-        raise Plain
-    data = value.detach().cpu().resolve_conj().resolve_neg()
-    if name == "bfloat16":  # which numpy does not know
-        data = data.to(torch.float32)
-    return _array_node("tensor", np.asarray(data.numpy()), blobs, dtype=name)
-
-
-def pack(value: Any, blobs: list[bytes], other: Callable[[Any], dict[str, Any]], depth: int = 0) -> Any:
-    """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
-
-    Subclasses of plain types are sent as the plain type: whatever they override stays behind.
-    """
-    if value is None or value is True or value is False:
-        return value
-    if depth > MAX_DEPTH:
-        return other(value)
-    try:
-        return _pack_plain(value, blobs, other, depth)
-    except Plain:
-        return other(value)
-
-
-def _pack_plain(value: Any, blobs: list[bytes], other: Callable, depth: int) -> Any:
-    if isinstance(value, np.ndarray):
-        kind = value.dtype.kind
-        if kind == "O":
-            return pack(np.ndarray.tolist(value), blobs, other, depth + 1)
-        if kind not in ARRAY_KINDS:
-            raise Plain
-        return _array_node("array", np.asarray(value), blobs)
-
-    def inner(item: Any) -> Any:
-        return pack(item, blobs, other, depth + 1)
-
-    if isinstance(value, str):
-        return str.__str__(value)
-    if isinstance(value, np.generic):
-        if value.dtype.kind not in ARRAY_KINDS:
-            raise Plain
-        return _array_node("scalar", np.array(value), blobs)
-    if isinstance(value, int):
-        number = int.__index__(value)
-        if number.bit_length() > MAX_INT_BITS:
-            raise Plain
-        return number
-    if isinstance(value, float):
-        number = float.__float__(value)
-        return number if math.isfinite(number) else {"float": repr(number)}
-    if isinstance(value, tuple):
-        return {"tuple": [inner(v) for v in tuple.__iter__(value)]}
-    if isinstance(value, list):
-        return {"list": [inner(v) for v in list.__iter__(value)]}
-    if isinstance(value, dict):
-        return {"dict": [[inner(k), inner(v)] for k, v in dict.items(value)]}
-    if isinstance(value, complex):
-        return {"complex": [repr(value.real), repr(value.imag)]}
-    if isinstance(value, (Fraction, Decimal)):
-        return inner(float(value))
-    if isinstance(value, (bytes, bytearray)):
-        return {"bytes": base64.b64encode(bytes(value)).decode()}
-    if isinstance(value, (deque, array)):
-        return {"list": [inner(v) for v in value]}
-    if isinstance(value, (set, frozenset)):
-        return {"set": [inner(v) for v in value]}
-    if isinstance(value, range):
-        if not all(abs(n) < 2**62 for n in (value.start, value.stop, value.step)) or len(value) > MAX_RANGE:
-            raise Plain
-        return {"range": [value.start, value.stop, value.step]}
-    if isinstance(value, slice):
-        return {"slice": [inner(value.start), inner(value.stop), inner(value.step)]}
-    if value is Ellipsis:
-        return {"ellipsis": True}
-    if isinstance(value, type) and issubclass(value, np.generic):
-        value = np.dtype(value)
-    if isinstance(value, np.dtype):
-        if not DTYPE.fullmatch(value.str):
-            raise Plain
-        return {"dtype": value.str}
-    torch = sys.modules.get("torch")
-    if torch is not None:
-        if isinstance(value, torch.Tensor):
-            return _pack_tensor(torch, value, blobs)
-        if isinstance(value, torch.dtype) and str(value).removeprefix("torch.") in TENSOR_TYPES:
-            return {"torch_dtype": str(value).removeprefix("torch.")}
-        if isinstance(value, torch.Size):
-            return {"tuple": [int(v) for v in value]}
-    raise Plain
 
 
 class _Layout(NamedTuple):
@@ -240,18 +132,20 @@ def read_npy(blob: bytes) -> np.ndarray:
     return view.astype(native, "C")  # a copy: the view cannot be written to
 
 
-def _tensor_type(name: Any) -> Any:
-    import torch
+def pack(value: Any, blobs: list[bytes], other: Other, depth: int = 0) -> Any:
+    """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
 
-    if not isinstance(name, str) or name not in TENSOR_TYPES:
-        raise ProtocolError("unknown tensor type")
-    return getattr(torch, name)
-
-
-def _blob(index: Any, blobs: list[bytes]) -> bytes:
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
-        raise ProtocolError("a value points at data that is not there")
-    return blobs[index]
+    Subclasses of plain types are sent as the plain type: whatever they override stays behind.
+    """
+    if value is None or value is True or value is False:
+        return value
+    if depth > MAX_DEPTH:
+        return other(value)
+    try:
+        packer = _PACKERS.get(type(value)) or _packer_of(value)
+        return packer(value, blobs, other, depth)
+    except _NotPlain:
+        return other(value)
 
 
 class Reading:
@@ -265,19 +159,14 @@ class Reading:
         self.arrays = arrays
 
     def take(self, body: Any) -> Any:
+        """The body of a dict or set, whose keys are counted. Raises ProtocolError."""
         self.left -= len(body)
         if self.left < 0:
             raise ProtocolError("too many keys")
         return body
 
 
-def unpack(
-    node: Any,
-    blobs: list[bytes],
-    other: Callable[[dict[str, Any]], Any],
-    depth: int = 0,
-    reading: Reading | None = None,
-) -> Any:
+def unpack(node: Any, blobs: list[bytes], other: Other, depth: int = 0, reading: Reading | None = None) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
     if node is None or isinstance(node, (bool, int, float, str)):
         return node
@@ -287,63 +176,252 @@ def unpack(
         raise ProtocolError("a value has no type")
     try:
         if "array" in node:  # most values are
-            return _laid_out(read_npy(_blob(node["array"], blobs)), node.get("layout"))
-        return _unpack_tagged(node, blobs, other, depth, reading or Reading())
+            return _read_array(node, blobs)
+        tag = next(iter(node))
+        if tag in ("handle", "callback"):
+            return other(node)
+        if tag not in _READERS:
+            raise ProtocolError(f"unknown kind of value {tag!r}")
+        return _READERS[tag](node, blobs, other, depth, reading or Reading())
     except ProtocolError:
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
         raise ProtocolError(f"a value cannot be read: {type(error).__name__}") from None
 
 
-def _unpack_tagged(node: dict[str, Any], blobs: list[bytes], other: Callable, depth: int, reading: Reading) -> Any:
-    def inner(item: Any) -> Any:
-        return unpack(item, blobs, other, depth + 1, reading)
+# ---------------------------------------------------------------------------------------------- codecs
 
-    tag = next(iter(node))
-    body = node[tag]
-    if tag == "scalar":
-        array = read_npy(_blob(body, blobs))
-        if array.shape != ():
-            raise ProtocolError("a scalar has a shape")
-        return array[()]
-    if tag == "tensor":
-        if reading.arrays:
-            return read_npy(_blob(body, blobs))
-        import torch
 
-        return torch.from_numpy(read_npy(_blob(body, blobs))).to(_tensor_type(node.get("dtype")))
-    if tag == "float" and body in ("nan", "inf", "-inf"):
-        return float(body)
-    if tag == "complex":
-        return complex(float(body[0]), float(body[1]))
-    if tag == "bytes":
-        return base64.b64decode(body, validate=True)
-    if tag == "dict":
-        return {inner(k): inner(v) for k, v in reading.take(body)}
-    if tag == "list":
-        return [inner(v) for v in body]
-    if tag == "tuple":
-        return tuple(inner(v) for v in body)
-    if tag == "set":
-        return {inner(v) for v in reading.take(body)}
-    if tag == "range":
-        value = range(*(int(v) for v in body))
-        if not all(abs(int(v)) < 2**62 for v in body) or len(value) > MAX_RANGE:
-            raise ProtocolError("a range is too long")
-        return value
-    if tag == "slice":
-        return slice(*(inner(v) for v in body))
-    if tag == "ellipsis":
-        return Ellipsis
-    if tag == "dtype":
-        if not isinstance(body, str) or not DTYPE.fullmatch(body):
-            raise ProtocolError("unknown array type")
-        return np.dtype(body)
-    if tag == "torch_dtype":
-        return _tensor_type(body)
-    if tag in ("handle", "callback"):
-        return other(node)
-    raise ProtocolError(f"unknown kind of value {tag!r}")
+def _blob(index: Any, blobs: list[bytes]) -> bytes:
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
+        raise ProtocolError("a value points at data that is not there")
+    return blobs[index]
+
+
+def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) -> dict[str, Any]:
+    blobs.append(_npy(array))
+    flags = array.flags
+    if not flags.c_contiguous and array.ndim:
+        more["layout"] = "fortran" if flags.f_contiguous else "strided"
+    return {tag: len(blobs) - 1, **more}
+
+
+def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
+    """The array in the memory layout that the sender had, so that code which needs contiguous arrays is found out."""
+    if layout == "fortran":
+        return np.asfortranarray(array)
+    if layout == "strided":
+        wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
+        wide[..., ::2] = array
+        return wide[..., ::2]
+    return array
+
+
+def _packed(values: Iterable[Any], blobs: list[bytes], other: Other, depth: int) -> list[Any]:
+    return [pack(v, blobs, other, depth + 1) for v in values]
+
+
+def _unpacked(nodes: Iterable[Any], blobs: list[bytes], other: Other, depth: int, reading: Reading) -> list[Any]:
+    return [unpack(n, blobs, other, depth + 1, reading) for n in nodes]
+
+
+def _pack_array(value: Any, blobs: list[bytes], other: Other, depth: int) -> Any:
+    kind = value.dtype.kind
+    if kind == "O":
+        return pack(np.ndarray.tolist(value), blobs, other, depth + 1)
+    if kind not in ARRAY_KINDS:
+        raise _NotPlain
+    return _array_node("array", np.asarray(value), blobs)
+
+
+def _read_array(node: Node, blobs: list[bytes], *_: Any) -> Any:
+    return _laid_out(read_npy(_blob(node["array"], blobs)), node.get("layout"))
+
+
+def _pack_scalar(value: Any, blobs: list[bytes], *_: Any) -> Any:
+    if value.dtype.kind not in ARRAY_KINDS:
+        raise _NotPlain
+    return _array_node("scalar", np.array(value), blobs)
+
+
+def _read_scalar(node: Node, blobs: list[bytes], *_: Any) -> Any:
+    array = read_npy(_blob(node["scalar"], blobs))
+    if array.shape != ():
+        raise ProtocolError("a scalar has a shape")
+    return array[()]
+
+
+def _pack_tensor(value: Any, blobs: list[bytes], *_: Any) -> Any:
+    torch = sys.modules["torch"]
+    if value.layout != torch.strided or value.is_quantized:
+        raise _NotPlain
+    name = _name_of(value.dtype)
+    data = value.detach().cpu().resolve_conj().resolve_neg()
+    if name == "bfloat16":  # which numpy does not know
+        data = data.to(torch.float32)
+    return _array_node("tensor", np.asarray(data.numpy()), blobs, dtype=name)
+
+
+def _read_tensor(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+    array = read_npy(_blob(node["tensor"], blobs))
+    if reading.arrays:
+        return array
+    import torch
+
+    return torch.from_numpy(array).to(_tensor_type(node.get("dtype")))
+
+
+def _name_of(dtype: Any) -> str:
+    """The name of a torch dtype that crosses."""
+    name = str(dtype).removeprefix("torch.")
+    if name not in TENSOR_TYPES:
+        raise _NotPlain
+    return name
+
+
+def _tensor_type(name: Any) -> Any:
+    import torch
+
+    if not isinstance(name, str) or name not in TENSOR_TYPES:
+        raise ProtocolError("unknown tensor type")
+    return getattr(torch, name)
+
+
+def _pack_int(value: int, *_: Any) -> int:
+    number = int.__index__(value)
+    if number.bit_length() > MAX_INT_BITS:
+        raise _NotPlain
+    return number
+
+
+def _pack_float(value: float, *_: Any) -> Any:
+    number = float.__float__(value)
+    return number if math.isfinite(number) else {"float": repr(number)}
+
+
+def _read_float(node: Node, *_: Any) -> float:
+    if node["float"] not in ("nan", "inf", "-inf"):
+        raise ProtocolError("a number that is written otherwise")
+    return float(node["float"])
+
+
+def _pack_dict(value: dict[Any, Any], *way: Any) -> Any:
+    return {"dict": [_packed(item, *way) for item in dict.items(value)]}
+
+
+def _read_dict(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+    way = blobs, other, depth + 1, reading
+    return {unpack(k, *way): unpack(v, *way) for k, v in reading.take(node["dict"])}
+
+
+def _pack_range(value: range, *_: Any) -> Any:
+    ends = [value.start, value.stop, value.step]
+    if not all(abs(n) < 2**62 for n in ends) or len(value) > MAX_RANGE:
+        raise _NotPlain
+    return {"range": ends}
+
+
+def _read_range(node: Node, *_: Any) -> range:
+    ends = [int(v) for v in node["range"]]
+    if not all(abs(n) < 2**62 for n in ends) or len(range(*ends)) > MAX_RANGE:
+        raise ProtocolError("a range is too long")
+    return range(*ends)
+
+
+def _pack_dtype(value: Any, *_: Any) -> Any:
+    if isinstance(value, type):
+        if not issubclass(value, np.generic):
+            raise _NotPlain
+        value = np.dtype(value)
+    if not DTYPE.fullmatch(value.str):
+        raise _NotPlain
+    return {"dtype": value.str}
+
+
+def _read_dtype(node: Node, *_: Any) -> Any:
+    if not isinstance(node["dtype"], str) or not DTYPE.fullmatch(node["dtype"]):
+        raise ProtocolError("unknown array type")
+    return np.dtype(node["dtype"])
+
+
+class Codec(NamedTuple):
+    """One kind of value: the tag of its nodes, what is packed so, how, and how a node is read.
+
+    The tag is "" for what JSON knows itself. Types are given as such or, for torch, by name.
+    """
+
+    tag: str
+    types: tuple[type, ...] | str
+    pack: Packer
+    read: Reader | None = None
+
+
+def _series(
+    tag: str, types: tuple[type, ...], items: Callable[[Any], Iterable[Any]], make: Callable[[list[Any]], Any]
+) -> Codec:
+    """What is a series of values; the members of a set count as keys."""
+
+    def pack_items(value: Any, *way: Any) -> Any:
+        return {tag: _packed(items(value), *way)}
+
+    def read_items(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+        body = reading.take(node[tag]) if make is set else node[tag]
+        return make(_unpacked(body, blobs, other, depth, reading))
+
+    return Codec(tag, types, pack_items, read_items)
+
+
+# The first whose types fit packs a value: `np.float64` is a scalar of numpy's and a float, `np.str_` a text.
+CODECS = (
+    Codec("array", (np.ndarray,), _pack_array, _read_array),
+    Codec("", (str,), lambda v, *_: str.__str__(v)),
+    Codec("scalar", (np.generic,), _pack_scalar, _read_scalar),
+    Codec("", (int,), _pack_int),
+    Codec("float", (float,), _pack_float, _read_float),
+    _series("tuple", (tuple,), tuple.__iter__, tuple),
+    _series("list", (list,), list.__iter__, list),
+    Codec("dict", (dict,), _pack_dict, _read_dict),
+    Codec(
+        "complex",
+        (complex,),
+        lambda v, *_: {"complex": [repr(v.real), repr(v.imag)]},
+        lambda node, *_: complex(float(node["complex"][0]), float(node["complex"][1])),
+    ),
+    Codec("", (Fraction, Decimal), lambda v, *_: _pack_float(float(v))),
+    Codec(
+        "bytes",
+        (bytes, bytearray),
+        lambda v, *_: {"bytes": base64.b64encode(bytes(v)).decode()},
+        lambda node, *_: base64.b64decode(node["bytes"], validate=True),
+    ),
+    Codec("", (deque, array), lambda v, *way: {"list": _packed(v, *way)}),
+    _series("set", (set, frozenset), iter, set),
+    Codec("range", (range,), _pack_range, _read_range),
+    _series("slice", (slice,), lambda v: (v.start, v.stop, v.step), lambda found: slice(*found)),
+    Codec("ellipsis", (EllipsisType,), lambda v, *_: {"ellipsis": True}, lambda *_: Ellipsis),
+    Codec("dtype", (np.dtype, type), _pack_dtype, _read_dtype),
+    Codec("tensor", "Tensor", _pack_tensor, _read_tensor),
+    Codec(
+        "torch_dtype",
+        "dtype",
+        lambda v, *_: {"torch_dtype": _name_of(v)},
+        lambda node, *_: _tensor_type(node["torch_dtype"]),
+    ),
+)
+_PACKERS = {kind: codec.pack for codec in CODECS if not isinstance(codec.types, str) for kind in codec.types}
+_READERS = {codec.tag: codec.read for codec in CODECS if codec.read is not None}
+
+
+def _packer_of(value: Any) -> Packer:
+    """The packer for what is of no listed type itself, but of a subclass or of torch."""
+    torch = sys.modules.get("torch")
+    for codec in CODECS:
+        types = getattr(torch, codec.types, ()) if isinstance(codec.types, str) else codec.types
+        if isinstance(value, types):
+            if type(value) is types:  # torch's own, known from now on
+                _PACKERS[type(value)] = codec.pack
+            return codec.pack
+    raise _NotPlain
 
 
 # ---------------------------------------------------------------------------------------------- frames
