@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import platform
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -53,8 +54,14 @@ def judging_digest(name: str, test: str) -> str:
 
 
 def proved_once(what: str, state: str, prove: Callable[[], None]) -> None:
-    """Call `prove`, which raises where something is wrong, unless it was well in this very `state` before."""
-    proof = PROOFS / what
+    """Call `prove`, which raises where something is wrong, unless it was well in this very `state` before.
+
+    Each account has proofs of its own; one that may not write here proves it each time.
+    """
+    if not os.access(ROOT, os.W_OK):
+        prove()
+        return
+    proof = PROOFS / f"{what}-{os.getuid()}"
     if proof.is_file() and proof.read_text(encoding="utf-8") == state:
         return
     proof.unlink(missing_ok=True)
