@@ -163,7 +163,6 @@ class Sandbox:
     def __init__(self, mode: str = BUBBLEWRAP, libraries: Collection[str] = LIBRARIES.keys()) -> None:
         self.mode = mode
         self.libraries = libraries
-        self.learnt: set[tuple[int, str]] = set()
         self.count = 0
         self.process: subprocess.Popen | None = None
         self.control: socket.socket | None = None
@@ -204,7 +203,6 @@ class Sandbox:
         )
         theirs.close()
         self.control = ours
-        self.learnt.clear()
         ours.settimeout(START_SECONDS)
         try:
             answer = ours.recv(MAX_DATAGRAM)
@@ -226,18 +224,15 @@ class Sandbox:
         limits: Limits,
         files: dict[str, bytes] | None = None,
         libraries: Iterable[str] = LIBRARIES,
-        given: Iterable[tuple[int, str]] = (),
     ) -> Student:
         """A fresh student process with the set's data files in its home. Raises SandboxRefused.
 
-        It finds `libraries` imported already; others it can import for itself, which takes a second or two. `given`
-        cells of the set, each with its number in a run, it finds compiled already.
+        It finds `libraries` imported already; others it can import for itself, which takes a second or two.
         """
         if self.process is None or self.process.poll() is not None:
             self.close()
             self._open()
         assert self.control is not None
-        self._teach(given)
         self.count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         sizes = {"answer_header": MAX_ANSWER_HEADER, "answer_blobs": MAX_ANSWER_BLOBS}
@@ -269,16 +264,6 @@ class Sandbox:
             student.end()
             raise
         return student
-
-    def _teach(self, given: Iterable[tuple[int, str]]) -> None:
-        """Have new cells compiled once for all that come; where one datagram cannot hold them, each process does it."""
-        cells = [cell for cell in given if cell not in self.learnt]
-        if not cells:
-            return
-        self.learnt.update(cells)
-        message = json.dumps({"op": "learn", "cells": cells}).encode()
-        if len(message) <= MAX_DATAGRAM:
-            self.control.send(message)
 
     def end(self, number: int) -> dict[str, Any]:
         assert self.control is not None

@@ -49,24 +49,6 @@ def shown(student: Student, source: str) -> str:
     return text + (f"{reply['error']['type']}: {reply['error']['message']}" if reply["error"] else "")
 
 
-def test_given_cells_are_compiled_once_for_all(sandbox: Sandbox) -> None:
-    """Whatever they are, they run as they would have: the second is no Python, the third more than a message holds."""
-    given = ["a = 1\nb = [2]\nb", "a = = 1\n", f"c = 3\ntext = '{'x' * 100_000}'\n"]
-    learnt = "get_ipython().compile._learnt"
-    for number, cell in enumerate(given, 1):
-        student = sandbox.start(LIMITS, given=[(number, cell)])
-        assert shown(student, f"print(len({learnt}))") == "1\n"
-        student.end()
-    one, again = (sandbox.start(LIMITS, given=enumerate(given, 1)) for _ in range(2))
-    for student in (one, again):
-        replies = [ask(student, cell) for cell in given]
-        assert replies[0]["outputs"][0]["data"] == {"text/plain": "[2]"}
-        assert replies[1]["error"]["type"] == "SyntaxError"
-        assert replies[2]["error"] is None
-        assert shown(student, f"print(a, b, c, len(text), len({learnt}))") == "1 [2] 3 100000 0\n"
-        student.end()
-
-
 def processes_of(sandbox: Sandbox) -> list[int]:
     """All processes in the sandbox, seen from outside."""
     assert sandbox.process is not None

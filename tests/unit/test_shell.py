@@ -17,16 +17,10 @@ class Long(Shell):
     compiler_class = CachingCompiler
     transform_cell = InteractiveShell.transform_cell
     should_run_async = InteractiveShell.should_run_async
-    run_ast_nodes = InteractiveShell.run_ast_nodes
     _tee = InteractiveShell._tee
-    def _store_inputs(self, *args):
-        type(self.history_manager).store_inputs(self.history_manager, *args)
 
 shell = (Long if sys.argv[1] == "long" else Shell).instance()
 cells = json.load(sys.stdin)
-if sys.argv[1] == "learnt":
-    for number, cell in enumerate(cells, 1):
-        shell.compile.learn(cell, number)
 real, sys.stdout, sys.stderr = sys.stdout, Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
 results = [shell.run(cell, 10.0) for cell in cells]
 sys.stdout = real
@@ -67,7 +61,6 @@ def results_of(way: str, cells: list[str]) -> list:
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS)
 def test_cells_do_what_they_do_in_ipython(notebook: str) -> None:
-    short, learnt, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "learnt", "long"))
+    short, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "long"))
     assert short == long
-    assert learnt == long
     assert any(r["outputs"] or r["error"] for r in short)

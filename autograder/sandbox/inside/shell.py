@@ -8,8 +8,7 @@ import io
 import sys
 import traceback
 from contextlib import nullcontext
-from types import CodeType
-from typing import Any, NamedTuple
+from typing import Any
 
 from IPython.core.compilerop import CachingCompiler
 from IPython.core.displayhook import DisplayHook
@@ -122,63 +121,16 @@ def _no_magic(line: str) -> None:
     """Stands for a magic that only a notebook's own kernel has and that changes no result."""
 
 
-def _whole_lines(cell: str) -> str:
-    return cell if cell.endswith("\n") else f"{cell}\n"
-
-
-def _shows_nothing(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """A cell's statements without the expression at its end, whose value is shown."""
-    return statements[:-1] if statements and isinstance(statements[-1], ast.Expr) else statements
-
-
-class _Learnt(NamedTuple):
-    """A cell that was compiled before it came; `code` is that of its statements that show nothing."""
-
-    flags: int
-    name: str
-    tree: ast.Module
-    code: CodeType
-
-
 class _Compiler(CachingCompiler):
-    """As IPython's, but nothing is parsed twice: a cell that was parsed to find out how it is written, or one that
-    was learnt.
-    """
+    """As IPython's, but a cell that was parsed to find out how it is written is not parsed twice."""
 
     def __init__(self) -> None:
         super().__init__()
         self._parsed: tuple[str, int, ast.AST] | None = None
-        self._learnt: dict[str, _Learnt] = {}
-        self._ready: _Learnt | None = None
-
-    def learn(self, cell: str, number: int) -> None:
-        """Compile a given cell that most notebooks will run as their cell `number`; keep nothing where that fails."""
-        whole, flags = _whole_lines(cell), self.flags
-        name = self.get_code_name(cell, whole, number)
-        try:
-            tree = super().ast_parse(whole)
-            code = self(ast.Module(_shows_nothing(tree.body), []), name, "exec")
-        except UNPARSABLE:
-            return
-        if self.flags == flags:
-            self._learnt[whole] = _Learnt(flags, name, tree, code)
-        self.flags = flags  # an import from the __future__ is for cells that come after it in a run
 
     def parse(self, source: str) -> None:
         """Parse a cell and keep the tree for `ast_parse`. Raises what `ast_parse` raises."""
-        learnt = self._learnt.pop(source, None)
-        self._ready = learnt if learnt is not None and learnt.flags == self.flags else None
-        self._parsed = source, self.flags, self._ready.tree if self._ready else super().ast_parse(source)
-
-    def ready(self, name: str, statements: list[ast.stmt]) -> CodeType | None:
-        """The code of these very statements where they are of the cell that was parsed last, and had been learnt."""
-        learnt, self._ready = self._ready, None
-        is_same = learnt is not None and learnt.name == name and _shows_nothing(learnt.tree.body) == statements
-        return learnt.code if is_same else None
-
-    def get_code_name(self, raw_code: str, transformed_code: str, number: int) -> str:
-        """As IPython's, with Python's own hash of the text."""
-        return f"<ipython-input-{number}-{hash(transformed_code) & 0xFFFFFFFF:08x}>"
+        self._parsed = source, self.flags, super().ast_parse(source)
 
     def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
         kept, self._parsed = self._parsed, None  # once: whoever gets a tree may change it
@@ -202,23 +154,12 @@ class Shell(InteractiveShell):
         config.InteractiveShell.colors = "nocolor"
         config.InteractiveShell.xmode = "Context"
         super().__init__(config=config, **kwargs)
-        self.history_manager.store_inputs = self._store_inputs
         self._own_transformers = self._transformers()
         for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
             self.register_magic_function(_no_magic, "line", name)
 
-    def _store_inputs(self, line_num: int, source: str, source_raw: str | None = None) -> None:
-        """As the history's, without its observed attributes and its file."""
-        raw = (source if source_raw is None else source_raw).rstrip("\n")
-        before = [*self.history_manager.input_hist_raw[:-4:-1], "", "", ""]
-        names = {**dict(zip(("_i", "_ii", "_iii"), before, strict=False)), f"_i{line_num}": raw}
-        self.user_ns.update(names)
-        self.user_ns_hidden.update(names)
-        self.history_manager.input_hist_parsed.append(source.rstrip("\n"))
-        self.history_manager.input_hist_raw.append(raw)
-
     def _tee(self, channel: str) -> Any:
-        """IPython keeps a second copy of all that is printed, for a history that nobody reads here."""
+        """IPython keeps a second copy of all that is printed, without a bound, for a history that nobody reads."""
         return nullcontext()
 
     def enable_gui(self, gui: str | None = None) -> None:
@@ -241,7 +182,7 @@ class Shell(InteractiveShell):
         the student's code has added a transformer.
         """
         if "\n" in raw_cell.strip() and self._transformers() == self._own_transformers:
-            whole = _whole_lines(raw_cell)
+            whole = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
             try:
                 self.compile.parse(whole)
             except UNPARSABLE:
@@ -254,31 +195,6 @@ class Shell(InteractiveShell):
         if transformed_cell is not None and "await" not in transformed_cell and "async" not in transformed_cell:
             return False
         return super().should_run_async(raw_cell, transformed_cell=transformed_cell, **more)
-
-    async def run_ast_nodes(
-        self,
-        nodelist: list[ast.stmt],
-        cell_name: str,
-        interactivity: str = "last_expr",
-        compiler: Any = compile,
-        result: Any = None,
-    ) -> bool:
-        """As IPython's, which compiles every statement by itself; here those that show nothing are compiled as one.
-
-        Where that cannot be done, it is done IPython's way, which runs what stands before the faulty statement.
-        """
-        others = _shows_nothing(nodelist)
-        if interactivity == "last_expr" and len(others) > 1:
-            code = None if self.ast_transformers else self.compile.ready(cell_name, others)
-            try:
-                code = code or compiler(ast.Module(others, []), cell_name, "exec")
-            except UNPARSABLE:
-                code = None
-            if code is not None:
-                if await self.run_code(code, result):
-                    return True
-                nodelist = nodelist[len(others) :]
-        return bool(await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result))
 
     def _transformers(self) -> list[list[Any]]:
         manager = self.input_transformer_manager

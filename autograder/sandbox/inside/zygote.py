@@ -450,10 +450,6 @@ class Warm:
         if message["op"] == "start":
             self.load(message["libraries"])
             self.start(message["id"], message["limits"], fds[0])
-        elif message["op"] == "learn":
-            for number, text in message["cells"]:
-                self.shell.compile.learn(text, number)
-            self._settle()
         elif message["op"] == "end":
             self.control.send(json.dumps(self.end(message["id"])).encode())
         return True
