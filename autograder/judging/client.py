@@ -20,9 +20,9 @@ from typing import Any
 
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
-from autograder.judging.transports import Message, Transport
+from autograder.judging.transports import Transport
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
-from autograder.sandbox.inside.protocol import ProtocolError, Reading, pack, unpack
+from autograder.sandbox.inside.protocol import Message, ProtocolError, Reading, pack, unpack
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from autograder.judging.problems import StudentGone
 from autograder.results import CRASHED, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
-from autograder.sandbox.inside.protocol import Closed, ProtocolError
+from autograder.sandbox.inside.protocol import Blobs, Closed, Header, Message, ProtocolError
 from autograder.sandbox.inside.workspace import Workspace
 from autograder.sandbox.launcher import Student
 
@@ -17,15 +17,14 @@ GRACE_SECONDS = 2.0
 MOST_CALLBACKS = 100_000
 JSON_WEIGHT = 16  # bytes in memory for one byte of JSON
 
-Message = tuple[dict[str, Any], list[bytes]]
-CallBack = Callable[[dict[str, Any], list[bytes]], Message]
+CallBack = Callable[[Header, Blobs], Message]
 
 
 class Transport(Protocol):
     received: int
     """Bytes that the answers so far take up in this process."""
 
-    def ask(self, header: dict[str, Any], blobs: list[bytes], seconds: float, call_back: CallBack) -> Message:
+    def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         """Reply to one request. Raises StudentGone."""
 
 
@@ -36,9 +35,9 @@ class LocalTransport:
         self.workspace = Workspace(namespace, seconds=False)
         self.received = 0
 
-    def ask(self, header: dict[str, Any], blobs: list[bytes], seconds: float, call_back: CallBack) -> Message:
+    def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         def direct(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            sent: list[bytes] = []
+            sent: Blobs = []
             request = {
                 "callback": number,
                 "args": [self.workspace.out(a, sent) for a in args],
@@ -63,7 +62,7 @@ class RemoteTransport:
         self.events: list[str] = []
         self.received = 0
 
-    def ask(self, header: dict[str, Any], blobs: list[bytes], seconds: float, call_back: CallBack) -> Message:
+    def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         if self.gone is not None:
             raise StudentGone(NOT_REACHED, f"not reached: {self.gone.reason}")
         limit = min(time.monotonic() + seconds + GRACE_SECONDS, self.deadline)

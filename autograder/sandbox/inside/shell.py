@@ -18,6 +18,13 @@ from traitlets.config import Config
 
 from autograder.sandbox.inside.limits import MAX_TEXT, describe, time_limit
 
+FIRST_CELLS = (
+    "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
+    "text = 'a single line is tokenised'",
+    "def half(x):\n    return 1 / x\nhalf(0)",
+    "an error of = = syntax",
+)
+"""What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
 UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
@@ -93,16 +100,20 @@ class Stream(io.TextIOBase):
 
 
 class _Hook(DisplayHook):
+    shell: Shell
+
     def __call__(self, result: Any = None) -> None:
         if result is None or self.quiet():
             return
         self.update_user_ns(result)
-        data, _ = self.shell.display_formatter.format(result)
+        data, _ = self.compute_format_data(result)
         self.shell.outputs.rich("execute_result", data, execution_count=self.shell.execution_count)
 
 
 class _Publisher(DisplayPublisher):
-    def publish(self, data: dict[str, Any], metadata: Any = None, **kwargs: Any) -> None:
+    shell: Shell
+
+    def publish(self, data: Any, metadata: Any = None, *args: Any, **kwargs: Any) -> None:
         self.shell.outputs.rich("display_data", data)
 
     def clear_output(self, wait: bool = False) -> None:
@@ -145,6 +156,7 @@ class Shell(InteractiveShell):
     displayhook_class = _Hook
     display_pub_class = _Publisher
     compiler_class = _Compiler
+    compile: _Compiler
 
     def __init__(self, **kwargs: Any) -> None:
         self.outputs = Outputs()
@@ -156,7 +168,16 @@ class Shell(InteractiveShell):
         super().__init__(config=config, **kwargs)
         self._own_transformers = self._transformers()
         for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
-            self.register_magic_function(_no_magic, "line", name)
+            self.magics_manager.register_function(_no_magic, "line", name)
+
+    @classmethod
+    def warm(cls) -> Shell:
+        """A fresh shell in a process that has run cells before."""
+        shell = cls.instance()
+        for cell in FIRST_CELLS:
+            shell.run(cell, None)
+        shell.reset(new_session=True)
+        return shell
 
     def _tee(self, channel: str) -> Any:
         """IPython keeps a second copy of all that is printed, without a bound, for a history that nobody reads."""
@@ -186,9 +207,9 @@ class Shell(InteractiveShell):
             try:
                 self.compile.parse(whole)
             except UNPARSABLE:
-                return super().transform_cell(raw_cell)
+                return str(super().transform_cell(raw_cell))
             return whole
-        return super().transform_cell(raw_cell)
+        return str(super().transform_cell(raw_cell))
 
     def should_run_async(self, raw_cell: str, *, transformed_cell: str | None = None, **more: Any) -> bool:
         """As IPython's, which compiles the whole cell to find out; without either word it waits for nothing."""

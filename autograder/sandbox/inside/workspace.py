@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from autograder.sandbox.inside.limits import describe, time_limit
-from autograder.sandbox.inside.protocol import pack, unpack
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pack, unpack
 
 MISSING = object()
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
@@ -27,7 +27,7 @@ class Workspace:
     def __init__(
         self,
         namespace: dict[str, Any],
-        call_back: Callable[[int, tuple, dict], Any] | None = None,
+        call_back: Callable[[int, tuple[Any, ...], dict[str, Any]], Any] | None = None,
         is_student_file: Callable[[str], bool] = lambda filename: False,
         seconds: bool = True,
     ) -> None:
@@ -38,11 +38,11 @@ class Workspace:
         self.objects: dict[int, Any] = {}
         self.ids: dict[int, int] = {}
         self.saved: dict[str, Any] = {}
-        self.saved_defaults: dict[FunctionType, tuple] = {}
+        self.saved_defaults: dict[FunctionType, tuple[tuple[Any, ...] | None, dict[str, Any] | None]] = {}
 
     # what crosses
 
-    def _other_out(self, value: Any) -> dict[str, Any]:
+    def _other_out(self, value: Any) -> Node:
         key = self.ids.get(id(value))
         if key is None:
             key = len(self.objects) + 1
@@ -56,33 +56,32 @@ class Workspace:
             "mro": [f"{c.__module__}.{c.__qualname__}"[:200] for c in type.mro(kind)][:30],
         }
 
-    def _other_in(self, node: dict[str, Any]) -> Any:
+    def _other_in(self, node: Node) -> Any:
         if "handle" in node:
             return self.objects[node["handle"]]
         number = node["callback"]
 
         def given_function(*args: Any, **kwargs: Any) -> Any:
+            assert self.call_back is not None
             return self.call_back(number, args, kwargs)
 
         given_function.__name__ = given_function.__qualname__ = str(node.get("name", "given_function"))
         return given_function
 
-    def out(self, value: Any, blobs: list[bytes]) -> Any:
+    def out(self, value: Any, blobs: Blobs) -> Any:
         return pack(value, blobs, self._other_out)
 
-    def read(self, node: Any, blobs: list[bytes]) -> Any:
+    def read(self, node: Any, blobs: Blobs) -> Any:
         return unpack(node, blobs, self._other_in)
 
     # requests
 
-    def answer(
-        self, request: dict[str, Any], blobs: list[bytes], is_prepared: bool = False
-    ) -> tuple[dict[str, Any], list[bytes]]:
+    def answer(self, request: Header, blobs: Blobs, is_prepared: bool = False) -> Message:
         """The reply to one request: {"ok": node, ...} or {"error": {...}}.
 
         `forget` in it drops all handles first: the test cell that held them is over.
         """
-        sent: list[bytes] = []
+        sent: Blobs = []
         if request.get("forget"):
             self.objects.clear()
             self.ids.clear()
@@ -93,11 +92,11 @@ class Workspace:
         except BaseException as error:  # SystemExit and KeyboardInterrupt of the student's code are answers too
             return {"error": describe(error, self.is_student_file)}, []
 
-    def do_get(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_get(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         found = {n: self.namespace[n] for n in request["names"] if n in self.namespace}
         return {"found": {n: self.out(v, sent) for n, v in found.items()}}
 
-    def do_call(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_call(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         function = self.objects[request["target"]]
         args = [self.read(a, blobs) for a in request["args"]]
         kwargs = {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
@@ -107,14 +106,14 @@ class Workspace:
         changed = [str(k) for k, v in watched.items() if _snapshot(v) != before[k]]
         return {"ok": self.out(value, sent), "changed": changed}
 
-    def do_several(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
 
         The target of a part is the number of an object, or {"reply": n} for the object that part n of this message
         gave. A part has `seconds`, all have `all_seconds` together; a large answer ends the message.
         """
         end = time.monotonic() + request["all_seconds"]
-        replies: list[dict[str, Any]] = []
+        replies: list[Header] = []
         start, size = 0, 0
         for part in request["parts"]:
             target = part["target"]
@@ -132,25 +131,25 @@ class Workspace:
             sent += part_sent
         return {"replies": replies}
 
-    def do_attribute(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_attribute(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         return {"ok": self.out(getattr(self.objects[request["target"]], request["name"]), sent)}
 
-    def do_item(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_item(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         return {"ok": self.out(self.objects[request["target"]][self.read(request["key"], blobs)], sent)}
 
-    def do_length(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_length(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         return {"ok": self.out(len(self.objects[request["target"]]), sent)}
 
-    def do_items(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_items(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """The first `most` things an iterable gives."""
-        values = []
+        values: list[Any] = []
         for value in self.objects[request["target"]]:
             if len(values) >= request["most"]:
                 break
             values.append(value)
         return {"ok": self.out(values, sent)}
 
-    def do_gradients(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_gradients(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Gradients of a fixed weighted sum of the outputs, by the arguments `wrt` or by the parameters."""
         import torch
 
@@ -164,18 +163,19 @@ class Workspace:
             if request["of"] is not None:
                 outputs = outputs[request["of"]]
             total = _weighted_sum(torch, outputs)
+            names: Sequence[Any]
+            targets: Sequence[Any]
             if request["parameters"]:
                 names, targets = zip(*function.named_parameters(), strict=True)
             else:
                 names, targets = request["wrt"], [args[i] for i in request["wrt"]]
-            if not total.requires_grad:
-                found = [None] * len(targets)
-            else:
+            found: Sequence[Any] = [None] * len(targets)
+            if total.requires_grad:
                 found = torch.autograd.grad(total, targets, allow_unused=True)
         value = dict(zip(names, found, strict=True)) if request["parameters"] else list(found)
         return {"ok": self.out(value, sent)}
 
-    def do_replace(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_replace(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Put the grader's answer in place of a name (follow-through), until `restore`.
 
         It also takes the place of the old value under other names and in functions' default arguments, where a
@@ -198,7 +198,7 @@ class Workspace:
             function.__defaults__ = tuple(new if value is old else value for value in given) or None
             function.__kwdefaults__ = {k: new if value is old else value for k, value in named.items()} or None
 
-    def do_restore(self, request: dict, blobs: list, sent: list) -> dict[str, Any]:
+    def do_restore(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         for name, value in self.saved.items():
             if value is MISSING:
                 self.namespace.pop(name, None)

@@ -43,13 +43,6 @@ PF_EXITING = 4
 PF_FORKNOEXEC = 0x40
 ENDING_SECONDS = 2.0
 WATCH_SECONDS = 0.1
-FIRST_CELLS = (
-    "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
-    "text = 'a single line is tokenised'",
-    "def half(x):\n    return 1 / x\nhalf(0)",
-    "an error of = = syntax",
-)
-"""What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
 FIRST_SHAPES = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
 MAX_DATAGRAM = 65536
 TASKS = 4  # processes and threads of a submission that run at full priority
@@ -172,7 +165,7 @@ def fork_into_namespaces() -> int:
     _checked("get_tid_address", libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(tid_place), 0, 0, 0))
     arguments = CloneArgs(flags=flags, child_tid=tid_place.value, exit_signal=signal.SIGCHLD)
     ctypes.pythonapi.PyOS_BeforeFork()
-    pid = holding.syscall(SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments))
+    pid = int(holding.syscall(SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments)))
     if pid == 0:
         ctypes.pythonapi.PyOS_AfterFork_Child()
         return 0
@@ -314,15 +307,15 @@ def _rehearse() -> None:
     """Answer calls like those of a test cell: Python adapts its code to what it runs again and again."""
     import numpy as np
 
-    from autograder.sandbox.inside.protocol import pack
+    from autograder.sandbox.inside.protocol import Blobs, Header, pack
     from autograder.sandbox.inside.workspace import Workspace
 
     workspace = Workspace({"first": lambda *values: values}, seconds=False)
     for kind in (float, np.float32, bool):
         for shape in FIRST_SHAPES:
-            blobs: list[bytes] = []
+            blobs: Blobs = []
             value = np.ones(shape, kind)
-            call = {"op": "call", "target": {"name": "first"}, "kwargs": {}}
+            call: Header = {"op": "call", "target": {"name": "first"}, "kwargs": {}}
             call["args"] = [pack(value, blobs, repr), pack(value.T, blobs, repr), 1]
             call["blobs"] = len(blobs)
             blobs.insert(0, json.dumps([call, call]).encode())
@@ -406,11 +399,8 @@ class Warm:
         from autograder.sandbox.inside.shell import Shell
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        shell = Shell.instance()
-        for cell in FIRST_CELLS:
-            shell.run(cell, None)
+        shell = Shell.warm()
         _rehearse()
-        shell.reset(new_session=True)
         return shell
 
     def load(self, names: list[str]) -> None:
