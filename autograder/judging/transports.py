@@ -9,7 +9,8 @@ from typing import Any, Protocol
 
 from autograder.judging.problems import StudentGone
 from autograder.results import CRASHED, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
-from autograder.sandbox.inside.protocol import Blobs, Closed, Header, Message, ProtocolError
+from autograder.sandbox.inside.channel import Closed
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 from autograder.sandbox.inside.workspace import Workspace
 from autograder.sandbox.launcher import Student
 

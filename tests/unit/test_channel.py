@@ -20,19 +20,8 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.sandbox.inside.protocol import (
-    FRAME,
-    MAX_KEYS,
-    TENSOR_TYPES,
-    Channel,
-    Closed,
-    ProtocolError,
-    Reading,
-    frame,
-    pack,
-    parse,
-    unpack,
-)
+from autograder.sandbox.inside.channel import FRAME, Channel, Closed, frame, parse
+from autograder.sandbox.inside.protocol import MAX_KEYS, TENSOR_TYPES, ProtocolError, Reading, pack, unpack
 
 
 def no_handles(value: Any) -> Any:

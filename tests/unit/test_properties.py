@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from autograder.judging.recognition import ATOL, RTOL, close
-from autograder.sandbox.inside.protocol import FRAME, MAX_INT_BITS, ProtocolError, frame, pack, parse, unpack
+from autograder.sandbox.inside.channel import FRAME, frame, parse
+from autograder.sandbox.inside.protocol import MAX_INT_BITS, ProtocolError, pack, unpack
 
 settings.register_profile("house", deadline=None, max_examples=100, derandomize=True)
 settings.load_profile("house")

@@ -9,7 +9,8 @@ import sys
 import threading
 from typing import Any
 
-from autograder.sandbox.inside.protocol import Blobs, Channel, Closed, TooLarge
+from autograder.sandbox.inside.channel import Channel, Closed, TooLarge
+from autograder.sandbox.inside.protocol import Blobs
 from autograder.sandbox.inside.shell import Shell, Stream
 from autograder.sandbox.inside.workspace import Workspace
 
