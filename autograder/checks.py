@@ -110,7 +110,7 @@ def figure(draw: Any, alt: str) -> None:
     else:
         from IPython.display import Image, display
 
-        display(Image(drawing, alt=alt))  # type: ignore[no-untyped-call]  # IPython states no types
+        display(Image(drawing, alt=alt))
 
 
 # ------------------------------------------------------------------------------------------ comparison

@@ -95,7 +95,7 @@ class Source:
 
     @classmethod
     def from_text(cls, text: str, catalogue: str = "", name: str = "the set", set_checks: str = "") -> Self:
-        notebook = nbformat.reads(text, as_version=4)  # type: ignore[no-untyped-call]  # nbformat states no types
+        notebook = nbformat.reads(text, as_version=4)
         return cls(notebook, catalogue, name, set_checks)
 
     def _read_cells(self) -> None:
