@@ -52,7 +52,9 @@ class Run:
         cells = [cell for cell in jupytext.read(self.chapter, fmt="md:myst").cells if cell.cell_type == "code"]
         moved = {**os.environ, "BOOK_SEEDS": str(self.seeds), "BOOK_CLAIMS": str(self.notes)}
         started = monotonic()
-        manager, kernel = start_new_kernel(kernel_name="python3", env=moved, cwd=str(self.chapter.parent))
+        manager, kernel = start_new_kernel(
+            env=moved, cwd=str(self.chapter.parent), extra_arguments=["--log-level=ERROR"]
+        )
         try:
             for number, cell in enumerate(cells, 1):
                 at = f"cell {number} of {len(cells)}"
@@ -95,7 +97,8 @@ def table(outcomes: list[Outcome]) -> str:
     lines = []
     for one in outcomes:
         mark = "held     " if one.held else "NOT HELD "
-        lines.append(f"{mark}{one.chapter:{width}}  seeds {one.seeds}  {one.claim}  {one.found}".rstrip())
+        found = " ".join(one.found.split())
+        lines.append(f"{mark}{one.chapter:{width}}  seeds {one.seeds}  {one.claim}  {found}".rstrip())
     return "\n".join(lines)
 
 
