@@ -12,7 +12,8 @@ from pathlib import Path
 import nbformat
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import find_all_files, is_grade, is_solution
-from traitlets.config import Config, PyFileConfigLoader
+from traitlets.config import Config
+from traitlets.config.loader import PyFileConfigLoader
 
 from autograder.errors import AutograderError
 from autograder.notebook.rebuild import Place, places_of, release_view
@@ -55,7 +56,8 @@ class SetFiles:
 
     @cached_property
     def source(self) -> nbformat.NotebookNode:
-        return nbformat.reads(self.notebook_text, as_version=4)
+        source: nbformat.NotebookNode = nbformat.reads(self.notebook_text, as_version=4)
+        return source
 
     @cached_property
     def released(self) -> nbformat.NotebookNode:
@@ -120,11 +122,11 @@ class Course:
 
     @property
     def db_url(self) -> str:
-        return self.dirs.db_url
+        return str(self.dirs.db_url)
 
     @property
     def source_folder(self) -> Path:
-        return self.root / self.dirs.source_directory
+        return self.root / str(self.dirs.source_directory)
 
     @property
     def results_folder(self) -> Path:
@@ -136,14 +138,13 @@ class Course:
 
     @property
     def feedback_folder(self) -> Path:
-        return self.root / self.dirs.feedback_directory
+        return self.root / str(self.dirs.feedback_directory)
 
     def step_folder(self, step: str, student: str, name: str) -> Path:
         """The folder of one student's set in a step such as "submitted" or "autograded"."""
         directory = getattr(self.dirs, f"{step}_directory")
-        return self.root / self.dirs.directory_structure.format(
-            nbgrader_step=directory, student_id=student, assignment_id=name
-        )
+        structure = str(self.dirs.directory_structure)
+        return self.root / structure.format(nbgrader_step=directory, student_id=student, assignment_id=name)
 
     def set_names(self) -> list[str]:
         """Names of the sets that have a source of their own name, a text or a notebook, in order."""
@@ -167,9 +168,8 @@ class Course:
             files = {
                 os.path.relpath(path, folder): Path(path).read_bytes() for path in find_all_files(str(folder), ignore)
             }
-            private = (folder / own for own in PRIVATE)
-            texts = [p.read_text(encoding="utf-8") if p.exists() else "" for p in private]
-            self._sets[name] = SetFiles(name, path, notebook, *texts, files)
+            catalogue, shared = (_text_in(folder / own) for own in PRIVATE)
+            self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files)
         return self._sets[name]
 
     def submissions(self, name: str) -> dict[str, Path]:
@@ -206,6 +206,10 @@ class Course:
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]
+
+
+def _text_in(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _read_source(folder: Path) -> tuple[Path, str]:

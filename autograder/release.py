@@ -166,7 +166,9 @@ def _solution_lines(text: str) -> tuple[str, str]:
     """The text inside and outside the solution regions; without a region all of it is the solution."""
     if "BEGIN SOLUTION" not in text:
         return text, ""
-    inside, outside, within = [], [], False
+    inside: list[str] = []
+    outside: list[str] = []
+    within = False
     for line in text.splitlines():
         if "BEGIN SOLUTION" in line or "END SOLUTION" in line:
             within = "BEGIN SOLUTION" in line

@@ -17,8 +17,6 @@ ROOT = Path(__file__).parent.parent
 OTHER_RIGHT, WRONG = 0.25, 0.15
 STOCK = """\
 c = get_config()
-c.CourseDirectory.source_directory = {source!r}
-c.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "catalogue.py"]
 c.ExecutePreprocessor.timeout = 120
 """
 ENGINE = """\
@@ -35,6 +33,12 @@ def course_folder(folder: Path, config: str, name: str, count: int, seed: int = 
     (folder / "nbgrader_config.py").write_text(config.format(**values))
     files = Course(ROOT).set_files(name)
     source = Source.from_text(files.notebook_text, files.catalogue, name, files.set_checks)
+    if config == STOCK:  # which reads notebooks only, and finds what tests import beside them
+        stock = folder / "source" / name
+        for path, data in {f"{name}.ipynb": files.notebook_text.encode(), **files.files}.items():
+            (stock / path).parent.mkdir(parents=True, exist_ok=True)
+            (stock / path).write_bytes(data)
+        (stock / "set_checks.py").write_text(files.set_checks, encoding="utf-8")
     rng = random.Random(seed)
     for number in range(count):
         student = f"someone-{number:04d}"

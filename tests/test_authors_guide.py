@@ -17,7 +17,8 @@ from bs4 import BeautifulSoup
 BLOCK = re.compile(r"^(`{3,})\{code-block\} \w+\n:caption: ([^\n]+)\n(.*?)\n\1$", re.S | re.M)
 SHELL = re.compile(r"^```bash\n(.*?)^```$", re.S | re.M)
 GUIDE = (BOOK / "authors-guide.md").read_text(encoding="utf-8")
-CATALOGUE = Path("source_solutions/ps10-cosine/catalogue.py")
+TEXT = Path("source_solutions/ps10-cosine/ps10-cosine.py")
+CATALOGUE = TEXT.with_name("catalogue.py")
 
 
 def block(caption: str) -> str:
@@ -49,10 +50,9 @@ def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     shown = [line for group in SHELL.findall(GUIDE) for line in group.splitlines()]
     for command in ("audit ps10-cosine", "release ps10-cosine", "grade", "feedback"):
         assert f"python -m autograder {command}" in shown
-    for name in ("nbgrader_config.py", "make_set.py", "hand_in.py"):
+    (tmp_path / TEXT.parent).mkdir(parents=True)
+    for name in ("nbgrader_config.py", "hand_in.py", str(TEXT), str(CATALOGUE)):
         (tmp_path / name).write_text(block(name), encoding="utf-8")
-    said([sys.executable, "make_set.py"], tmp_path)
-    (tmp_path / CATALOGUE).write_text(block(str(CATALOGUE)), encoding="utf-8")
 
     # fewer seeds than an author takes, everything else the same
     first = autograder(tmp_path, "audit", "ps10-cosine", "--seeds", "5", code=1)
@@ -61,14 +61,12 @@ def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     for complaint in complaints:
         assert " ".join(complaint.split()) in first
 
-    script = block("make_set.py")
-    line = block("make_set.py, one more line in SHEET_TESTS")
+    line = block("ps10-cosine.py, one more line in cosine-sheet-tests")
     below = 'assert np.shape(cosine_sheet) == (3,), "cosine_sheet should be a list of three numbers."\n'
-    (tmp_path / "make_set.py").write_text(add(script, line, below), encoding="utf-8")
+    (tmp_path / TEXT).write_text(add(block(str(TEXT)), line, below), encoding="utf-8")
     catalogue = block(str(CATALOGUE)).replace("import edited, right, wrong", "import edited, right, survivor, wrong")
     catalogue += "\n\n" + block("catalogue.py, at the end") + "\n\n" + block("catalogue.py, after that")
     (tmp_path / CATALOGUE).write_text(catalogue, encoding="utf-8")
-    said([sys.executable, "make_set.py"], tmp_path)
     second = autograder(tmp_path, "audit", "ps10-cosine", "--seeds", "5")
     assert "ps10-cosine full 1/1 4/4 4/4 9/9 30/31 1/1 0/5" in second
     assert "breach (" not in second

@@ -52,6 +52,58 @@ def test_edit_without_sentence_is_a_right_variant():
     assert catalogue('edited("double", "turned", "factor * x", "x * factor")\n').variants[0].is_right
 
 
+LAYERS = """class Layer:
+    rate = 2
+
+    def __init__(self):
+        ### BEGIN SOLUTION
+        self.weight = self.rate
+        ### END SOLUTION
+
+    def forward(self, x):
+        return helper(self.weight) * x
+
+
+def helper(x):
+    ### BEGIN SOLUTION
+    return x
+    ### END SOLUTION"""
+
+
+def based(text):
+    names = {}
+    exec(LAYERS, names)
+    return Catalogue(HEAD + text, names, lambda name: LAYERS, "ps-test").variants
+
+
+def test_a_variant_based_on_a_class_has_other_methods():
+    head = '@wrong("Layer", says="No.", based_on="Layer")\nclass turned:\n'
+    (turned,) = based(
+        head + "    def forward(self, x):\n        return self.more() - x\n\n    def more(self):\n        return 10\n"
+    )
+    assert (turned.name, turned.exercise, turned.says, turned.whole_cell) == ("turned", "Layer", "No.", True)
+    assert turned.value().forward(3) == 7 and turned.value().weight == 2
+    assert turned.value.__name__ == "Layer" and "SOLUTION" not in turned.source
+
+
+def test_a_variant_based_on_a_function_of_the_cell():
+    (tripled,) = based('@right("Layer", based_on="helper")\ndef tripled(x):\n    return 3 * x\n')
+    assert tripled.is_right and tripled.value().forward(5) == 30
+    assert "def helper(x):\n    return 3 * x" in tripled.source
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("def f(x):\n    return x", "has no function, or for a class no class, of this name"),
+        ("class f:\n    rate = 3", "a class holds methods only, not line 2"),
+    ],
+)
+def test_a_variant_that_does_not_fit_what_it_is_based_on(text, said):
+    with pytest.raises(BadCatalogue, match=f"ps-test.*'f'.*{said}"):
+        based(f'@wrong("Layer", says="No.", based_on="Layer")\n{text}\n')
+
+
 def test_an_empty_catalogue_has_no_variants():
     assert Catalogue("", {}, lambda name: "", "ps-test").variants == []
 
@@ -70,6 +122,7 @@ def test_survivors_are_explained():
         ('edited("double", "a", "absent", "b", says="c")', "occurs 0 times"),
         ('edited("double", "a", "factor", "b", says="c")', "occurs 2 times"),
         ('edited("double", "a", "factor * x", "factor *", says="c")', "the variant 'a' fails"),
+        ('edited("double", "a", "= 2", "= 3\\n", says="c")', "edits several lines for 'a'"),
         ('@wrong("nothing", says="c")\ndef f(x):\n    return x', "which does not exist"),
         ('survivor("nothing", "a", "b", why="c")', "which does not exist"),
         (

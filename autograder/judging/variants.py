@@ -67,7 +67,8 @@ class Catalogue:
             for node in tree.body
             if isinstance(node, (ast.FunctionDef, ast.ClassDef))
         }
-        catalogue.registered = registered = []
+        registered: list[tuple[str, dict[str, Any]]] = []
+        catalogue.registered = registered
         try:
             exec(compile(tree, f"<{self.where}: catalogue.py>", "exec"), {**reference, "__name__": "catalogue"})
         except Exception as error:
@@ -151,7 +152,8 @@ def _with_parts(cell: str, base: str, text: str) -> str:
             raise ValueError(f"a class holds methods only, not line {node.lineno} of it")
         part = "\n".join(lines[node.lineno - 1 : node.end_lineno])
         place = own.get(node.name)
-        parts.append((place.lineno, place.end_lineno, part) if place else (found.end_lineno + 1, found.end_lineno, part))
+        first, last = (place.lineno, place.end_lineno) if place else ((found.end_lineno or 0) + 1, found.end_lineno)
+        parts.append((first, last, part))
     return _with_lines(cell, parts)
 
 

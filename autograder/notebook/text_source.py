@@ -28,7 +28,7 @@ from autograder.errors import AutograderError
 
 STUDENT_ID = "student-id"
 MADE_FROM = "made-from-text"
-OF_JUPYTEXT = ("cell_marker", "lines_to_next_cell", "lines_to_end_of_cell_marker")
+OF_JUPYTEXT = ("title", "cell_marker", "lines_to_next_cell", "lines_to_end_of_cell_marker")
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 
 
@@ -41,7 +41,7 @@ def read_text(path: Path) -> NotebookNode:
     try:
         text = path.read_text(encoding="utf-8")
         compile(text, path.name, "exec", ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
-        notebook = jupytext.reads(text, fmt="py:percent")
+        notebook: NotebookNode = jupytext.reads(text, fmt="py:percent")
     except (OSError, UnicodeDecodeError) as error:
         raise BadText(f"{path} cannot be read: {error}") from error
     except SyntaxError as error:
@@ -64,8 +64,8 @@ def _complete(cell: NotebookNode, path: Path) -> None:
     """Give a cell its id and the marks that its line leaves out."""
     for name in OF_JUPYTEXT:
         cell.metadata.pop(name, None)
-    if "title" in cell.metadata:  # what jupytext cannot read as `key=value` it takes for a title
-        raise BadText(f"{path} has a cell line that cannot be read: # %% {cell.metadata.title}")
+    if "incorrectly_encoded_metadata" in cell.metadata:
+        raise BadText(f"{path} has a cell line that cannot be read: # %% {cell.metadata.incorrectly_encoded_metadata}")
     marks = cell.metadata.get("nbgrader")
     if marks is not None and not (isinstance(marks, dict) and isinstance(marks.get("grade_id"), str)):
         raise BadText(f'{path} has a cell line without a name: nbgrader={json.dumps(marks)} needs "grade_id": "…"')
@@ -130,7 +130,7 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
         part.replace(path)  # a reader sees the old one or the new one
 
 
-class WithoutOrigin(NbGraderPreprocessor):
+class WithoutOrigin(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
     """Drops the cell that says which text a notebook was made from, before nbgrader releases it."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:

@@ -1,11 +1,17 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps0-warm-up.
 
-Names such as `np` and `softmax` are those of the notebook. Each misconception carries the sentence that its author
-reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from autograder.catalogue import edited, right, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import softmax
 
 # -------------------------------------------------------------------------------------- exercise 1: softmax
 

@@ -1,11 +1,20 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps1-rnn-attention.
 
-Names such as `np`, `Counter` and `additive_scores` are those of the notebook. Each misconception carries the sentence
-that its author reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import additive_scores, attend, planted_alignment
 
 # ------------------------------------------------------------------------------ exercise 1: additive_scores
 
@@ -24,13 +33,13 @@ edited(
     says="You take the tanh of both parts and add up then; add first, so that state and annotation meet inside "
     "the tanh.",
 )
-edited(
-    "additive_scores",
-    "tanh_of_the_score",
-    "hidden = np.tanh(W_s @ s + H @ W_h.T)  # (T_x, a)\n    return hidden @ v",
-    "return np.tanh((W_s @ s + H @ W_h.T) @ v)",
-    says="Your tanh comes last, after v. It belongs before: v weighs the entries of the tanh.",
-)
+
+
+@wrong("additive_scores", says="Your tanh comes last, after v. It belongs before: v weighs the entries of the tanh.")
+def tanh_of_the_score(s, H, W_s, W_h, v):
+    return np.tanh((W_s @ s + H @ W_h.T) @ v)
+
+
 edited(
     "additive_scores",
     "multiplied_instead_of_added",
@@ -101,13 +110,15 @@ edited(
     "return hidden @ v / np.sqrt(len(v))",
     says="You divide the scores by the root of their width, as dot products need it. Additive scores have no scale.",
 )
-edited(
-    "additive_scores",
-    "softmax_already",
-    "return hidden @ v",
-    "powers = np.exp(hidden @ v - (hidden @ v).max())\n    return powers / powers.sum()",
-    says="You return weights, after a softmax; here the scores themselves are asked for.",
-)
+
+
+@wrong("additive_scores", says="You return weights, after a softmax; here the scores themselves are asked for.")
+def softmax_already(s, H, W_s, W_h, v):
+    hidden = np.tanh(W_s @ s + H @ W_h.T)  # (T_x, a)
+    powers = np.exp(hidden @ v - (hidden @ v).max())
+    return powers / powers.sum()
+
+
 edited(
     "additive_scores",
     "rows_and_columns_of_W_h",
@@ -179,39 +190,53 @@ def scores_by_pytorch(s, H, W_s, W_h, v):
 
 # --------------------------------------------------------------------------------------- exercise 2: attend
 
-edited(
+
+@wrong("attend", says="Large scores overflow in your exp; subtract the largest score first, which changes no weight.")
+def largest_score_not_subtracted(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(scores)
+        alpha = powers / powers.sum()
+    return alpha, alpha @ H
+
+
+@wrong(
     "attend",
-    "largest_score_not_subtracted",
-    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
-    "with np.errstate(over='ignore', invalid='ignore'):\n"
-    "        powers = np.exp(scores)\n        alpha = powers / powers.sum()",
-    says="Large scores overflow in your exp; subtract the largest score first, which changes no weight.",
-)
-edited(
-    "attend",
-    "a_fixed_number_subtracted",
-    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
-    "with np.errstate(over='ignore', invalid='ignore'):\n"
-    "        powers = np.exp(scores - np.abs(v).sum())\n        alpha = powers / powers.sum()",
     says="You subtract the bound of the scores instead of the largest one; when all scores lie far below it, all "
     "exponentials become 0.",
 )
-edited(
+def a_fixed_number_subtracted(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(scores - np.abs(v).sum())
+        alpha = powers / powers.sum()
+    return alpha, alpha @ H
+
+
+@wrong(
     "attend",
-    "largest_size_subtracted",
-    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
-    "with np.errstate(over='ignore', invalid='ignore'):\n"
-    "        powers = np.exp(scores - np.abs(scores).max())\n        alpha = powers / powers.sum()",
     says="You subtract the largest absolute value; with scores that are all very negative every exponential is 0.",
 )
-edited(
+def largest_size_subtracted(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(scores - np.abs(scores).max())
+        alpha = powers / powers.sum()
+    return alpha, alpha @ H
+
+
+@wrong(
     "attend",
-    "first_score_subtracted",
-    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
-    "with np.errstate(over='ignore', invalid='ignore'):\n"
-    "        powers = np.exp(scores - scores[0])\n        alpha = powers / powers.sum()",
     says="You subtract the first score; where another is much larger, exp still overflows. Subtract the largest.",
 )
+def first_score_subtracted(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(scores - scores[0])
+        alpha = powers / powers.sum()
+    return alpha, alpha @ H
+
+
 edited(
     "attend",
     "no_exponential",
@@ -240,13 +265,19 @@ edited(
     "powers / np.linalg.norm(powers)",
     says="You divide the exponentials by the length of their vector; weights are to sum to 1, so divide by the sum.",
 )
-edited(
-    "attend",
-    "softmax_twice",
-    "alpha = powers / powers.sum()",
-    "alpha = powers / powers.sum()\n    alpha = np.exp(alpha) / np.exp(alpha).sum()",
-    says="You apply the softmax to weights that have been through it already, which makes them almost equal.",
+
+
+@wrong(
+    "attend", says="You apply the softmax to weights that have been through it already, which makes them almost equal."
 )
+def softmax_twice(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    powers = np.exp(scores - scores.max())
+    alpha = powers / powers.sum()
+    alpha = np.exp(alpha) / np.exp(alpha).sum()
+    return alpha, alpha @ H
+
+
 edited(
     "attend",
     "scaled_scores",
@@ -261,13 +292,17 @@ edited(
     "np.exp2(scores",
     says="Your powers are powers of 2; softmax uses the exponential function, exp.",
 )
-edited(
-    "attend",
-    "sigmoid_weights",
-    "powers = np.exp(scores - scores.max())\n    alpha = powers / powers.sum()",
-    "alpha = 1 / (1 + np.exp(-np.asarray(scores)))",
-    says="You send each score through a sigmoid by itself; with a softmax the annotations share one whole.",
+
+
+@wrong(
+    "attend", says="You send each score through a sigmoid by itself; with a softmax the annotations share one whole."
 )
+def sigmoid_weights(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    alpha = 1 / (1 + np.exp(-np.asarray(scores)))
+    return alpha, alpha @ H
+
+
 edited(
     "attend",
     "returned_in_the_other_order",
@@ -695,13 +730,16 @@ edited(
     "return 0.0",
     says="Two empty texts have similarity 0 in your function; they are equal, so it is 1.",
 )
-edited(
-    "jaccard_similarity",
-    "jaccard_divides_by_zero",
-    "if not words_a and not words_b:\n        return 1.0\n    ",
-    "",
-    says="With two empty texts your function divides 0 by 0; give this case its own answer first.",
+
+
+@wrong(
+    "jaccard_similarity", says="With two empty texts your function divides 0 by 0; give this case its own answer first."
 )
+def jaccard_divides_by_zero(a, b):
+    words_a, words_b = set(a.split()), set(b.split())
+    return len(words_a & words_b) / len(words_a | words_b)
+
+
 edited(
     "jaccard_similarity",
     "jaccard_one_empty_is_one",
@@ -928,14 +966,24 @@ edited(
     "sorted(counts_a)",
     says="Your vectors have entries for the words of the first text only, so the second vector comes out too short.",
 )
-edited(
+
+
+@wrong(
     "cosine_similarity",
-    "shared_words_only",
-    "return x @ y / np.sqrt((x @ x) * (y @ y))",
-    "both = (x > 0) & (y > 0)\n    x, y = x[both], y[both]\n"
-    "    return x @ y / np.sqrt((x @ x) * (y @ y)) if both.any() else 0.0",
     says="You count only words that both texts have; the others make the vectors longer and the similarity smaller.",
 )
+def shared_words_only(a, b):
+    counts_a, counts_b = Counter(a.split()), Counter(b.split())
+    if not counts_a or not counts_b:
+        return float(counts_a == counts_b)
+    words = sorted({*counts_a, *counts_b})
+    x = np.array([counts_a[word] for word in words])
+    y = np.array([counts_b[word] for word in words])
+    both = (x > 0) & (y > 0)
+    x, y = x[both], y[both]
+    return x @ y / np.sqrt((x @ x) * (y @ y)) if both.any() else 0.0
+
+
 edited(
     "cosine_similarity",
     "cosine_distance",
@@ -1105,34 +1153,72 @@ edited(
     "return 1 / (1 + d[len(a), len(b)])",
     says="You turn the distance into a similarity by 1 / (1 + distance); here it is 1 - distance / longer length.",
 )
-edited(
-    "damerau_levenshtein_similarity",
-    "edits_of_words",
-    "d = np.zeros",
-    "a, b = a.split(), b.split()\n    d = np.zeros",
-    says="You edit whole words; this similarity compares characters.",
-)
-edited(
-    "damerau_levenshtein_similarity",
-    "letters_without_capitals",
-    "d = np.zeros",
-    "a, b = a.lower(), b.lower()\n    d = np.zeros",
-    says="You make capitals small; D and d are two characters here.",
-)
-edited(
-    "damerau_levenshtein_similarity",
-    "stripped",
-    "d = np.zeros",
-    "a, b = a.strip(), b.strip()\n    d = np.zeros",
-    says="You remove white space at the ends; here every character counts.",
-)
-edited(
-    "damerau_levenshtein_similarity",
-    "spaces_removed",
-    "d = np.zeros",
-    'a, b = "".join(a.split()), "".join(b.split())\n    d = np.zeros',
-    says="You leave out white space; here every character counts, spaces too.",
-)
+
+
+@wrong("damerau_levenshtein_similarity", says="You edit whole words; this similarity compares characters.")
+def edits_of_words(a, b):
+    a, b = a.split(), b.split()
+    d = np.zeros((len(a) + 1, len(b) + 1))
+    d[:, 0] = range(len(a) + 1)
+    d[0, :] = range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            replaced = d[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, replaced)
+            if i > 1 and j > 1 and a[i - 2] == b[j - 1] and a[i - 1] == b[j - 2]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    longer = max(len(a), len(b))
+    return 1 - d[len(a), len(b)] / longer if longer else 1.0
+
+
+@wrong("damerau_levenshtein_similarity", says="You make capitals small; D and d are two characters here.")
+def letters_without_capitals(a, b):
+    a, b = a.lower(), b.lower()
+    d = np.zeros((len(a) + 1, len(b) + 1))
+    d[:, 0] = range(len(a) + 1)
+    d[0, :] = range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            replaced = d[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, replaced)
+            if i > 1 and j > 1 and a[i - 2] == b[j - 1] and a[i - 1] == b[j - 2]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    longer = max(len(a), len(b))
+    return 1 - d[len(a), len(b)] / longer if longer else 1.0
+
+
+@wrong("damerau_levenshtein_similarity", says="You remove white space at the ends; here every character counts.")
+def stripped(a, b):
+    a, b = a.strip(), b.strip()
+    d = np.zeros((len(a) + 1, len(b) + 1))
+    d[:, 0] = range(len(a) + 1)
+    d[0, :] = range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            replaced = d[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, replaced)
+            if i > 1 and j > 1 and a[i - 2] == b[j - 1] and a[i - 1] == b[j - 2]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    longer = max(len(a), len(b))
+    return 1 - d[len(a), len(b)] / longer if longer else 1.0
+
+
+@wrong("damerau_levenshtein_similarity", says="You leave out white space; here every character counts, spaces too.")
+def spaces_removed(a, b):
+    a, b = "".join(a.split()), "".join(b.split())
+    d = np.zeros((len(a) + 1, len(b) + 1))
+    d[:, 0] = range(len(a) + 1)
+    d[0, :] = range(len(b) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            replaced = d[i - 1, j - 1] + (a[i - 1] != b[j - 1])
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, replaced)
+            if i > 1 and j > 1 and a[i - 2] == b[j - 1] and a[i - 1] == b[j - 2]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    longer = max(len(a), len(b))
+    return 1 - d[len(a), len(b)] / longer if longer else 1.0
+
+
 edited(
     "damerau_levenshtein_similarity",
     "beginning_for_nothing",
@@ -1331,37 +1417,78 @@ edited(
     "self.W_h(H)",
     says="Your weights do not depend on the state, so the decoder looks at the same place at every step.",
 )
-edited(
+
+
+@wrong(
     "AttentionDecoder",
-    "new_state_asks",
-    "hidden = torch.tanh(self.W_s(state)",
-    "nothing = H.new_zeros(len(H), H.shape[2])\n"
-    "        asks = self.cell(torch.cat([self.embedding(y_prev), nothing], dim=1), state)\n"
-    "        hidden = torch.tanh(self.W_s(asks)",
     says="You move the cell before you look; here the previous state, as it comes in, asks the annotations.",
+    based_on="AttentionDecoder",
 )
-edited(
+class new_state_asks:
+    def step(self, y_prev, state, H, mask):
+        nothing = H.new_zeros(len(H), H.shape[2])
+        asks = self.cell(torch.cat([self.embedding(y_prev), nothing], dim=1), state)
+        hidden = torch.tanh(self.W_s(asks).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
+@wrong(
     "AttentionDecoder",
-    "mask_inverted",
-    "hidden = torch.tanh(",
-    "mask = ~mask\n        hidden = torch.tanh(",
     says="Your mask works the other way round: masked_fill fills where its argument is True, and here True means "
     "'may be read'.",
+    based_on="AttentionDecoder",
 )
-edited(
+class mask_inverted:
+    def step(self, y_prev, state, H, mask):
+        mask = ~mask
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
+@wrong(
     "AttentionDecoder",
-    "mask_ignored",
-    "hidden = torch.tanh(",
-    "mask = torch.ones_like(mask)\n        hidden = torch.tanh(",
     says="Your result does not depend on the mask: padding gets weights as well.",
+    based_on="AttentionDecoder",
 )
-edited(
+class mask_ignored:
+    def step(self, y_prev, state, H, mask):
+        mask = torch.ones_like(mask)
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
+@wrong(
     "AttentionDecoder",
-    "padding_zeroed_instead",
-    "hidden = torch.tanh(",
-    "H, mask = H * mask.unsqueeze(2), torch.ones_like(mask)\n        hidden = torch.tanh(",
     says="You set padded annotations to zero, but they still take part in the softmax and get weights.",
+    based_on="AttentionDecoder",
 )
+class padding_zeroed_instead:
+    def step(self, y_prev, state, H, mask):
+        H, mask = H * mask.unsqueeze(2), torch.ones_like(mask)
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
 edited(
     "AttentionDecoder",
     "mask_too_late",
@@ -1379,13 +1506,24 @@ edited(
     says="You give padding the score -10, which is not always small: the other scores may lie lower. Exclude it "
     "completely.",
 )
-edited(
+
+
+@wrong(
     "AttentionDecoder",
-    "scores_times_mask",
-    "masked_fill(~mask, -torch.inf)\n        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)",
-    "mul(mask)\n        alpha = scores.softmax(dim=1)",
     says="You multiply the scores by the mask; a score of 0 still gets a weight. Padding needs minus infinity.",
+    based_on="AttentionDecoder",
 )
+class scores_times_mask:
+    def step(self, y_prev, state, H, mask):
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).mul(mask)
+        alpha = scores.softmax(dim=1)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
 edited(
     "AttentionDecoder",
     "nan_for_an_empty_row",
@@ -1393,22 +1531,42 @@ edited(
     "scores.softmax(dim=1)",
     says="A row of the mask without a True gives NaN in your decoder; weights and context should be zero there.",
 )
-edited(
+
+
+@wrong(
     "AttentionDecoder",
-    "uniform_for_an_empty_row",
-    "masked_fill(~mask, -torch.inf)\n        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)",
-    "masked_fill(~mask, -1e9)\n        alpha = scores.softmax(dim=1)",
     says="A row of the mask without a True gets equal weights in your decoder; weights and context should be "
     "zero there.",
+    based_on="AttentionDecoder",
 )
-edited(
+class uniform_for_an_empty_row:
+    def step(self, y_prev, state, H, mask):
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -1e9)
+        alpha = scores.softmax(dim=1)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
+@wrong(
     "AttentionDecoder",
-    "minus_infinity_added",
-    "masked_fill(~mask, -torch.inf)\n",
-    "add(torch.zeros(mask.shape).masked_fill(~mask, -torch.inf))\n",
     says="You add minus infinity to the scores. Your answers are right, but where a row of the mask is empty the "
     "softmax's NaN flows back into the gradients; masked_fill on the scores keeps it away.",
+    based_on="AttentionDecoder",
 )
+class minus_infinity_added:
+    def step(self, y_prev, state, H, mask):
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).add(torch.zeros(mask.shape).masked_fill(~mask, -torch.inf))
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return logits, state, alpha
+
+
 edited(
     "AttentionDecoder",
     "softmax_over_the_batch",
@@ -1444,23 +1602,40 @@ edited(
     "torch.cat([context, state], dim=1)",
     says="Your output layer reads [context, state]; the state comes first.",
 )
-edited(
+
+
+@wrong(
     "AttentionDecoder",
-    "output_reads_the_old_state",
-    "state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)\n        logits",
-    "old, state = state, self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)\n"
-    "        logits = self.output(torch.cat([old, context], dim=1))\n        unused",
     says="Your output layer reads the state from before the step; it should read the new one.",
+    based_on="AttentionDecoder",
 )
-edited(
+class output_reads_the_old_state:
+    def step(self, y_prev, state, H, mask):
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        old, state = state, self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([old, context], dim=1))
+        return logits, state, alpha
+
+
+@wrong(
     "AttentionDecoder",
-    "old_state_returned",
-    "state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)\n"
-    "        logits = self.output(torch.cat([state, context], dim=1))",
-    "new = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)\n"
-    "        logits = self.output(torch.cat([new, context], dim=1))",
     says="You return the state that came in; the next step needs the new one.",
+    based_on="AttentionDecoder",
 )
+class old_state_returned:
+    def step(self, y_prev, state, H, mask):
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))  # (B, T_x, d_attention)
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        new = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([new, context], dim=1))
+        return logits, state, alpha
+
+
 edited(
     "AttentionDecoder",
     "cell_starts_from_zero",

@@ -1,11 +1,22 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps2-self-attention.
 
-Names such as `np` and `scaled_dot_product_attention` are those of the notebook. Each misconception
-carries the sentence that its author reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from autograder.catalogue import edited, right, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import (
+        cross_attention_numbers,
+        scaled_dot_product_attention,
+        self_attention,
+        self_attention_numbers,
+    )
 
 # -------------------------------------------------------------------- exercise 1: worksheet, self-attention
 
@@ -426,13 +437,26 @@ edited(
     "pass",
     says="Your result does not depend on the mask; see what to do when it is not None.",
 )
-edited(
+
+
+@wrong(
     "scaled_dot_product_attention",
-    "mask_minus_one",
-    "-np.inf)\n",
-    "-1.0)\n",
     says="A forbidden key gets the score -1 in your function, which is a score like any other: it still takes a share.",
 )
+def mask_minus_one(Q, K, V, mask=None):
+    d_k = Q.shape[-1]
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(d_k)  # (..., T_q, T_k)
+    if mask is not None:
+        scores = np.where(mask, scores, -1.0)
+    # the initial value lies below every score and keeps the maximum of a row without keys finite
+    highest = np.max(scores, axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
+    unnormalised = np.exp(scores - highest)
+    total = np.sum(unnormalised, axis=-1, keepdims=True)
+    # the best key adds exp(0) = 1, so only a row without keys has a total below 1
+    weights = unnormalised / np.maximum(total, 1.0)
+    return weights @ V, weights
+
+
 edited(
     "scaled_dot_product_attention",
     "mask_minus_ten",
@@ -665,21 +689,45 @@ edited(
     "K.T",
     says="K.T reverses all axes, the batch axis too. Only the last two should change places.",
 )
-edited(
+
+
+@wrong(
     "scaled_dot_product_attention",
-    "keys_and_values_swapped",
-    "    d_k = Q.shape[-1]",
-    "    d_k = Q.shape[-1]\n    K, V = V, K",
     says="Keys and values have changed places: queries are compared with the keys, and the values are averaged.",
 )
-edited(
+def keys_and_values_swapped(Q, K, V, mask=None):
+    d_k = Q.shape[-1]
+    K, V = V, K
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(d_k)  # (..., T_q, T_k)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    # the initial value lies below every score and keeps the maximum of a row without keys finite
+    highest = np.max(scores, axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
+    unnormalised = np.exp(scores - highest)
+    total = np.sum(unnormalised, axis=-1, keepdims=True)
+    # the best key adds exp(0) = 1, so only a row without keys has a total below 1
+    weights = unnormalised / np.maximum(total, 1.0)
+    return weights @ V, weights
+
+
+@wrong(
     "scaled_dot_product_attention",
-    "queries_scaled_in_place",
-    "    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(d_k)",
-    "    Q /= np.sqrt(d_k)\n    scores = Q @ np.swapaxes(K, -1, -2)",
     says="Your function changes the Q it was given (`/=` and `*=` work in place); the next user of Q "
     "finds other numbers.",
 )
+def queries_scaled_in_place(Q, K, V, mask=None):
+    d_k = Q.shape[-1]
+    Q /= np.sqrt(d_k)
+    scores = Q @ np.swapaxes(K, -1, -2)  # (..., T_q, T_k)
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    # the initial value lies below every score and keeps the maximum of a row without keys finite
+    highest = np.max(scores, axis=-1, keepdims=True, initial=np.finfo(scores.dtype).min)
+    unnormalised = np.exp(scores - highest)
+    total = np.sum(unnormalised, axis=-1, keepdims=True)
+    # the best key adds exp(0) = 1, so only a row without keys has a total below 1
+    weights = unnormalised / np.maximum(total, 1.0)
+    return weights @ V, weights
 
 
 @right("scaled_dot_product_attention")

@@ -1,11 +1,19 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps3-multi-head-attention.
 
-Names such as `np`, `nn` and `split_heads` are those of the notebook. Each misconception carries the sentence that its
-author reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import merge_heads, scaled_dot_product_attention, shape_numbers, split_heads
 
 # ---------------------------------------------------------------------------------- exercise 1: split_heads
 
@@ -811,13 +819,30 @@ edited(
     says="Your mask works the other way round: masked_fill fills where its argument is True, and here True means "
     "'may attend'.",
 )
-edited(
+
+
+@wrong(
     "MultiHeadAttention",
-    "module_mask_ignored",
-    "if mask is not None:\n            scores",
-    "mask = None\n        if mask is not None:\n            scores",
     says="Your result does not depend on the mask; see what to do when it is not None.",
+    based_on="MultiHeadAttention",
 )
+class module_mask_ignored:
+    def forward(self, x_q, x_kv, mask=None):
+        q, k, v = (
+            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2)  # (B, h, T, d_head)
+            for x in (self.W_Q(x_q), self.W_K(x_kv), self.W_V(x_kv))
+        )
+        scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+        mask = None
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(dim=3)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0.0)  # also where an empty row has become NaN
+        z = (weights @ v).transpose(1, 2).flatten(2)  # (B, T_q, d_model)
+        return self.W_O(z), weights
+
+
 edited(
     "MultiHeadAttention",
     "module_mask_too_late",

@@ -1,11 +1,17 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps4-positional-encoding.
 
-Names such as `np` and `sinusoidal_encoding` are those of the notebook. Each misconception carries the sentence that its
-author reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import concatenated_score, sinusoidal_encoding
 
 # ----------------------------------------------------------------------------- exercise 1: permutation_gap
 
@@ -96,21 +102,27 @@ def gap_by_taking_back(f, X, perm):
 
 # ------------------------------------------------------------------------- exercise 2: sinusoidal_encoding
 
-edited(
+
+@wrong(
     "sinusoidal_encoding",
-    "sinusoids_in_halves",
-    "    table = np.sin(angles)\n    table[:, 1::2] = np.cos(angles[:, 1::2])\n    return table",
-    "    return np.concatenate([np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])], axis=1)",
     says="Your table has all sines first and then all cosines; here they take turns: sine in columns 0, 2, ..., "
     "cosine in columns 1, 3, ...",
 )
-edited(
-    "sinusoidal_encoding",
-    "sinusoids_cosine_first",
-    "    table = np.sin(angles)\n    table[:, 1::2] = np.cos(angles[:, 1::2])\n",
-    "    table = np.sin(angles)\n    table[:, 0::2] = np.cos(angles[:, 0::2])\n",
-    says="Sine and cosine have changed places: sine stands in the even columns, counted from 0.",
+def sinusoids_in_halves(T, d):
+    angles = np.arange(T)[:, None] / 10000 ** (2 * (np.arange(d) // 2) / d)  # (T, d)
+    return np.concatenate([np.sin(angles[:, 0::2]), np.cos(angles[:, 1::2])], axis=1)
+
+
+@wrong(
+    "sinusoidal_encoding", says="Sine and cosine have changed places: sine stands in the even columns, counted from 0."
 )
+def sinusoids_cosine_first(T, d):
+    angles = np.arange(T)[:, None] / 10000 ** (2 * (np.arange(d) // 2) / d)  # (T, d)
+    table = np.sin(angles)
+    table[:, 0::2] = np.cos(angles[:, 0::2])
+    return table
+
+
 edited(
     "sinusoidal_encoding",
     "sinusoids_angle_for_each_column",
@@ -398,13 +410,14 @@ edited(
     "(P_q[:1] @ P_k.T)[0][np.minimum(np.abs(np.arange(len(P_q))[:, None] - np.arange(len(P_k))), len(P_k) - 1)]",
     says="You compute the first row and move it along the diagonals; that holds for sinusoids, not for any rows.",
 )
-edited(
-    "relative_bias",
-    "bias_after_softmax",
-    "return P_q @ P_k.T",
-    "powers = np.exp(P_q @ P_k.T)\n    return powers / powers.sum(axis=1, keepdims=True)",
-    says="You take a softmax; the bias is added to the scores before it.",
-)
+
+
+@wrong("relative_bias", says="You take a softmax; the bias is added to the scores before it.")
+def bias_after_softmax(P_q, P_k):
+    powers = np.exp(P_q @ P_k.T)
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
 edited(
     "relative_bias",
     "bias_from_differences",

@@ -1,11 +1,17 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps5-normalization.
 
-Names such as `np` and `layer_norm` are those of the notebook. Each misconception carries the sentence that its author
-reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import layer_norm
 
 # ----------------------------------------------------------------------------------- exercise 1: layer_norm
 
@@ -160,13 +166,21 @@ def layer_by_einsum(x, gamma, beta, eps=1e-5):
 
 # ----------------------------------------------------------------------------------- exercise 2: batch_norm
 
-edited(
+
+@wrong(
     "batch_norm",
-    "batch_unbiased_normalisation",
-    "x.mean(axis=0), x.var(axis=0)\n",
-    "x.mean(axis=0), x.var(axis=0, ddof=1)\n",
     says="You normalise the batch with the unbiased variance; that one goes into the running variance only.",
 )
+def batch_unbiased_normalisation(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0, ddof=1)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
 edited(
     "batch_norm",
     "batch_biased_running_variance",
@@ -174,29 +188,48 @@ edited(
     "var",
     says="Your running variance takes the biased variance of the batch; it takes the unbiased one, divided by N - 1.",
 )
-edited(
-    "batch_norm",
-    "batch_momentum_the_other_way_round",
-    "running_mean = (1 - momentum) * running_mean + momentum * mean\n        "
-    "running_var = (1 - momentum) * running_var + momentum * x.var",
-    "running_mean = momentum * running_mean + (1 - momentum) * mean\n        "
-    "running_var = momentum * running_var + (1 - momentum) * x.var",
-    says="Your momentum is the share of the old values; here it is the share of the batch, as in PyTorch.",
+
+
+@wrong(
+    "batch_norm", says="Your momentum is the share of the old values; here it is the share of the batch, as in PyTorch."
 )
-edited(
+def batch_momentum_the_other_way_round(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        running_mean = momentum * running_mean + (1 - momentum) * mean
+        running_var = momentum * running_var + (1 - momentum) * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
+@wrong("batch_norm", says="Your momentum is always 0.1; use the one that is given.")
+def batch_momentum_ignored(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    momentum = 0.1
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
+@wrong(
     "batch_norm",
-    "batch_momentum_ignored",
-    "    if training:\n",
-    "    momentum = 0.1\n    if training:\n",
-    says="Your momentum is always 0.1; use the one that is given.",
-)
-edited(
-    "batch_norm",
-    "batch_running_values_in_training",
-    "    return gamma * (x - mean)",
-    "    mean, var = running_mean, running_var\n    return gamma * (x - mean)",
     says="In training you normalise with the running values; the batch is normalised with its own mean and variance.",
 )
+def batch_running_values_in_training(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+    mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
 edited(
     "batch_norm",
     "batch_own_values_in_evaluation",
@@ -204,28 +237,40 @@ edited(
     "mean, var = x.mean(axis=0), x.var(axis=0)",
     says="In evaluation you still use the mean and variance of the batch; there the running values count.",
 )
-edited(
-    "batch_norm",
-    "batch_training_and_evaluation_swapped",
-    "    if training:\n",
-    "    if not training:\n",
-    says="Training and evaluation have changed places in your function.",
-)
-edited(
-    "batch_norm",
-    "batch_updates_in_evaluation",
-    "mean, var = running_mean, running_var",
-    "mean, var = running_mean, running_var\n        running_mean = 0.9 * running_mean + 0.1 * x.mean(axis=0)",
-    says="You update the running values in evaluation as well; there they come back as they were.",
-)
-edited(
-    "batch_norm",
-    "batch_running_values_not_updated",
-    "        running_mean = (1 - momentum) * running_mean + momentum * mean\n        "
-    "running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)\n",
-    "",
-    says="You return the old running values after training; the batch should have its share in them.",
-)
+
+
+@wrong("batch_norm", says="Training and evaluation have changed places in your function.")
+def batch_training_and_evaluation_swapped(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if not training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
+@wrong("batch_norm", says="You update the running values in evaluation as well; there they come back as they were.")
+def batch_updates_in_evaluation(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+        running_mean = (1 - momentum) * running_mean + momentum * mean
+        running_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = running_mean, running_var
+        running_mean = 0.9 * running_mean + 0.1 * x.mean(axis=0)
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
+@wrong("batch_norm", says="You return the old running values after training; the batch should have its share in them.")
+def batch_running_values_not_updated(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        mean, var = x.mean(axis=0), x.var(axis=0)
+    else:
+        mean, var = running_mean, running_var
+    return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
+
+
 edited(
     "batch_norm",
     "batch_running_sum",
@@ -363,13 +408,17 @@ edited(
     "gamma * (x - x.mean(axis=-1, keepdims=True)) / np",
     says="You subtract the mean, as layer norm does; RMS norm leaves it where it is.",
 )
-edited(
+
+
+@wrong(
     "rms_norm",
-    "rms_of_centred_tokens",
-    "    return gamma * x",
-    "    x = x - x.mean(axis=-1, keepdims=True)\n    return gamma * x",
     says="You subtract the mean first, which makes it layer norm without beta; RMS norm leaves the mean where it is.",
 )
+def rms_of_centred_tokens(x, gamma, eps=1e-6):
+    x = x - x.mean(axis=-1, keepdims=True)
+    return gamma * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps)
+
+
 edited(
     "rms_norm",
     "rms_eps_outside_the_root",
@@ -502,13 +551,25 @@ edited(
     "g = dy",
     says="gamma has no influence on your dx; dy passes through the multiplication by gamma first.",
 )
-edited(
+
+
+@wrong(
     "layer_norm_backward",
-    "backward_gamma_at_the_end",
-    "g = dy * gamma\n",
-    "g = dy\n    root = root / gamma\n",
     says="You multiply by gamma at the end; it differs from column to column, so it belongs inside both means.",
 )
+def backward_gamma_at_the_end(dy, x, gamma, eps=1e-5):
+    deviation = x - x.mean(axis=-1, keepdims=True)
+    root = np.sqrt((deviation**2).mean(axis=-1, keepdims=True) + eps)
+    normalised = deviation / root
+    g = dy
+    root = root / gamma
+    through_mean = g.mean(axis=-1, keepdims=True)
+    through_variance = normalised * (g * normalised).mean(axis=-1, keepdims=True)
+    dx = (g - through_mean - through_variance) / root
+    leading = tuple(range(x.ndim - 1))
+    return dx, (dy * normalised).sum(axis=leading), dy.sum(axis=leading)
+
+
 edited(
     "layer_norm_backward",
     "backward_not_divided_by_the_root",
@@ -523,13 +584,24 @@ edited(
     "(g - through_mean - through_variance) / root**2",
     says="Your dx is divided by the variance; it should be the root.",
 )
-edited(
+
+
+@wrong(
     "layer_norm_backward",
-    "backward_sums_instead_of_means",
-    "through_mean = g.mean(axis=-1, keepdims=True)\n    through_variance = normalised * (g * normalised).mean(",
-    "through_mean = g.sum(axis=-1, keepdims=True)\n    through_variance = normalised * (g * normalised).sum(",
     says="Your dx takes sums over the width where means are needed: the forward pass divides by d.",
 )
+def backward_sums_instead_of_means(dy, x, gamma, eps=1e-5):
+    deviation = x - x.mean(axis=-1, keepdims=True)
+    root = np.sqrt((deviation**2).mean(axis=-1, keepdims=True) + eps)
+    normalised = deviation / root
+    g = dy * gamma
+    through_mean = g.sum(axis=-1, keepdims=True)
+    through_variance = normalised * (g * normalised).sum(axis=-1, keepdims=True)
+    dx = (g - through_mean - through_variance) / root
+    leading = tuple(range(x.ndim - 1))
+    return dx, (dy * normalised).sum(axis=leading), dy.sum(axis=leading)
+
+
 edited(
     "layer_norm_backward",
     "backward_eps_ignored",

@@ -1,26 +1,38 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps6-transformer.
 
-Names such as `nn`, `MultiHeadAttention` and `ReviewClassifier` are those of the notebook. Each misconception carries
-the sentence that its author reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import TRAIN_LABELS, TRAIN_TEXTS, VAL_LABELS, VAL_TEXTS, MultiHeadAttention, ReviewClassifier
 
 # ---------------------------------------------------------------------------------- exercise 1: EncoderLayer
 
 LOOK = "x = x + self.attention(seen, seen, mask)[0]"
 THINK = "return x + self.linear2(self.linear1(self.norm2(x)).relu())"
 
-edited(
+
+@wrong(
     "EncoderLayer",
-    "encoder_post_norm",
-    f"seen = self.norm1(x)\n        {LOOK}\n        {THINK}",
-    "x = self.norm1(x + self.attention(x, x, mask)[0])\n"
-    "        return self.norm2(x + self.linear2(self.linear1(x).relu()))",
     says="Your layer is post-norm: it normalises after each sum. Pre-norm normalises what a part reads, and leaves the "
     "sums alone.",
+    based_on="EncoderLayer",
 )
+class encoder_post_norm:
+    def forward(self, x, mask=None):
+        x = self.norm1(x + self.attention(x, x, mask)[0])
+        return self.norm2(x + self.linear2(self.linear1(x).relu()))
+
+
 edited(
     "EncoderLayer",
     "encoder_no_detour_around_attention",
@@ -35,13 +47,20 @@ edited(
     "return self.linear2(self.linear1(self.norm2(x)).relu())",
     says="The detour around the feed-forward network is missing: its answer is added to x and does not take its place.",
 )
-edited(
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_no_detours",
-    f"{LOOK}\n        {THINK}",
-    "x = self.attention(seen, seen, mask)[0]\n        return self.linear2(self.linear1(self.norm2(x)).relu())",
     says="Both detours are missing: what a part answers is added to the stream and does not take its place.",
+    based_on="EncoderLayer",
 )
+class encoder_no_detours:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        x = self.attention(seen, seen, mask)[0]
+        return self.linear2(self.linear1(self.norm2(x)).relu())
+
+
 edited(
     "EncoderLayer",
     "encoder_detour_from_the_normalised",
@@ -50,13 +69,21 @@ edited(
     says="Your detour carries norm1(x); the stream itself goes on as it is, x + ..., and only the attention "
     "reads the norm.",
 )
-edited(
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_thinking_detour_from_the_normalised",
-    THINK,
-    "x = self.norm2(x)\n        return x + self.linear2(self.linear1(x).relu())",
     says="Around the feed-forward network your detour carries norm2(x); it should carry x as it is.",
+    based_on="EncoderLayer",
 )
+class encoder_thinking_detour_from_the_normalised:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        x = x + self.attention(seen, seen, mask)[0]
+        x = self.norm2(x)
+        return x + self.linear2(self.linear1(x).relu())
+
+
 edited(
     "EncoderLayer",
     "encoder_without_relu",
@@ -127,13 +154,16 @@ edited(
     "self.norm2 = self.norm1",
     says="norm1 and norm2 are one and the same layer under two names; make two, each with numbers of its own.",
 )
-edited(
-    "EncoderLayer",
-    "encoder_norms_exchanged",
-    f"seen = self.norm1(x)\n        {LOOK}\n        {THINK}",
-    f"seen = self.norm2(x)\n        {LOOK}\n        {THINK.replace('norm2', 'norm1')}",
-    says="norm1 and norm2 are exchanged: norm1 belongs to the attention.",
-)
+
+
+@wrong("EncoderLayer", says="norm1 and norm2 are exchanged: norm1 belongs to the attention.", based_on="EncoderLayer")
+class encoder_norms_exchanged:
+    def forward(self, x, mask=None):
+        seen = self.norm2(x)
+        x = x + self.attention(seen, seen, mask)[0]
+        return x + self.linear2(self.linear1(self.norm1(x)).relu())
+
+
 edited(
     "EncoderLayer",
     "encoder_mask_ignored",
@@ -162,39 +192,54 @@ edited(
     THINK.replace("return ", "return self.norm2(") + ")",
     says="You normalise once more at the end; the layer returns its stream as it is.",
 )
-edited(
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_parallel_parts",
-    f"{LOOK}\n        {THINK}",
-    "return x + self.attention(seen, seen, mask)[0] + self.linear2(self.linear1(self.norm2(x)).relu())",
     says="Your feed-forward network reads what came in; it should read the stream after the attention has added to it.",
+    based_on="EncoderLayer",
 )
-edited(
+class encoder_parallel_parts:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        return x + self.attention(seen, seen, mask)[0] + self.linear2(self.linear1(self.norm2(x)).relu())
+
+
+@wrong("EncoderLayer", says="You think first and look afterwards; the attention comes first.", based_on="EncoderLayer")
+class encoder_thinking_first:
+    def forward(self, x, mask=None):
+        x = x + self.linear2(self.linear1(self.norm2(x)).relu())
+        seen = self.norm1(x)
+        return x + self.attention(seen, seen, mask)[0]
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_thinking_first",
-    f"seen = self.norm1(x)\n        {LOOK}\n        {THINK}",
-    "x = x + self.linear2(self.linear1(self.norm2(x)).relu())\n        seen = self.norm1(x)\n"
-    "        return x + self.attention(seen, seen, mask)[0]",
-    says="You think first and look afterwards; the attention comes first.",
-)
-edited(
-    "EncoderLayer",
-    "encoder_thinking_reads_the_attention_alone",
-    f"{LOOK}\n        {THINK}",
-    "found = self.attention(seen, seen, mask)[0]\n"
-    "        return x + self.linear2(self.linear1(self.norm2(found)).relu())",
     says="The answer of the attention goes into the feed-forward network only; it is first added to the "
     "stream x, which "
     "then goes on.",
+    based_on="EncoderLayer",
 )
-edited(
+class encoder_thinking_reads_the_attention_alone:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        found = self.attention(seen, seen, mask)[0]
+        return x + self.linear2(self.linear1(self.norm2(found)).relu())
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_returns_the_weights_too",
-    f"{LOOK}\n        {THINK}",
-    "found, weights = self.attention(seen, seen, mask)\n        x = x + found\n"
-    "        return x + self.linear2(self.linear1(self.norm2(x)).relu()), weights",
     says="You return the attention's weights, too; only the tokens are asked for.",
+    based_on="EncoderLayer",
 )
+class encoder_returns_the_weights_too:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        found, weights = self.attention(seen, seen, mask)
+        x = x + found
+        return x + self.linear2(self.linear1(self.norm2(x)).relu()), weights
+
+
 edited(
     "EncoderLayer",
     "encoder_without_bias",
@@ -216,13 +261,21 @@ edited(
     "self.norm1 = nn.LayerNorm(d_model, eps=1e-12)",
     says="Your norm1 has an eps of its own, which shows where tokens are small; keep the one that PyTorch sets.",
 )
-edited(
+
+
+@wrong(
     "EncoderLayer",
-    "encoder_changes_its_input",
-    LOOK,
-    "with torch.no_grad():\n            x += self.attention(seen, seen, mask)[0]",
     says="x += ... writes into the tensor that was handed in; write x = x + ...",
+    based_on="EncoderLayer",
 )
+class encoder_changes_its_input:
+    def forward(self, x, mask=None):
+        seen = self.norm1(x)
+        with torch.no_grad():
+            x += self.attention(seen, seen, mask)[0]
+        return x + self.linear2(self.linear1(self.norm2(x)).relu())
+
+
 edited(
     "EncoderLayer",
     "encoder_attention_without_gradient",
@@ -326,16 +379,20 @@ SELF = "y = y + self.self_attention(seen, seen, self_mask)[0]"
 CROSS = "y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]"
 THEN = "return y + self.linear2(self.linear1(self.norm3(y)).relu())"
 
-edited(
+
+@wrong(
     "DecoderLayer",
-    "decoder_post_norm",
-    f"seen = self.norm1(y)\n        {SELF}\n        {CROSS}\n        {THEN}",
-    "y = self.norm1(y + self.self_attention(y, y, self_mask)[0])\n"
-    "        y = self.norm2(y + self.cross_attention(y, memory, cross_mask)[0])\n"
-    "        return self.norm3(y + self.linear2(self.linear1(y).relu()))",
     says="Your layer is post-norm: it normalises after each sum. Pre-norm normalises what a part reads, and leaves the "
     "sums alone.",
+    based_on="DecoderLayer",
 )
+class decoder_post_norm:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        y = self.norm1(y + self.self_attention(y, y, self_mask)[0])
+        y = self.norm2(y + self.cross_attention(y, memory, cross_mask)[0])
+        return self.norm3(y + self.linear2(self.linear1(y).relu()))
+
+
 edited(
     "DecoderLayer",
     "decoder_memory_normalised",
@@ -373,13 +430,22 @@ edited(
     "the memory "
     "answers (second).",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_self_attention_twice",
-    CROSS,
-    "again = self.norm2(y)\n        y = y + self.cross_attention(again, again, self_mask)[0]",
     says="Your cross-attention looks at the written tokens once more; keys and values come from the memory.",
+    based_on="DecoderLayer",
 )
+class decoder_self_attention_twice:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        again = self.norm2(y)
+        y = y + self.cross_attention(again, again, self_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_self_attention_over_the_memory",
@@ -387,13 +453,21 @@ edited(
     "y = y + self.self_attention(seen, memory, cross_mask)[0]",
     says="Your self-attention looks into the memory; first the written tokens look at each other.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_masks_exchanged",
-    f"{SELF}\n        {CROSS}",
-    f"{SELF.replace('self_mask', 'cross_mask')}\n        {CROSS.replace('cross_mask', 'self_mask')}",
     says="The masks are exchanged: self_mask belongs to the self-attention, cross_mask to the cross-attention.",
+    based_on="DecoderLayer",
 )
+class decoder_masks_exchanged:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, cross_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, self_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_self_mask_ignored",
@@ -408,13 +482,19 @@ edited(
     "self.cross_attention(self.norm2(y), memory)",
     says="Your result does not depend on cross_mask: hand it on to the cross-attention.",
 )
-edited(
-    "DecoderLayer",
-    "decoder_both_masks_ignored",
-    f"{SELF}\n        {CROSS}",
-    f"{SELF.replace(', self_mask', '')}\n        {CROSS.replace(', cross_mask', '')}",
-    says="Your result depends on neither mask: hand each on to its attention.",
+
+
+@wrong(
+    "DecoderLayer", says="Your result depends on neither mask: hand each on to its attention.", based_on="DecoderLayer"
 )
+class decoder_both_masks_ignored:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen)[0]
+        y = y + self.cross_attention(self.norm2(y), memory)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_self_mask_inverted",
@@ -429,31 +509,52 @@ edited(
     "self.cross_attention(self.norm2(y), memory, None if cross_mask is None else ~cross_mask)",
     says="Your cross_mask works the other way round. The given attention takes it as it is: True = may attend.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_both_masks_inverted",
-    f"{SELF}\n        {CROSS}",
-    "self_mask, cross_mask = (None if m is None else ~m for m in (self_mask, cross_mask))\n"
-    f"        {SELF}\n        {CROSS}",
     says="Both masks work the other way round. The given attention takes them as they are: True = may attend.",
+    based_on="DecoderLayer",
 )
-edited(
+class decoder_both_masks_inverted:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        self_mask, cross_mask = (None if m is None else ~m for m in (self_mask, cross_mask))
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_always_causal",
-    SELF,
-    "if self_mask is None:\n            self_mask = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()\n"
-    f"        {SELF}",
     says="Without self_mask your tokens see only what comes before them; the causal mask is not built in, and "
     "None means "
     "that everybody sees everything.",
+    based_on="DecoderLayer",
 )
-edited(
+class decoder_always_causal:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        if self_mask is None:
+            self_mask = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_cross_first",
-    f"seen = self.norm1(y)\n        {SELF}\n        {CROSS}",
-    f"{CROSS}\n        seen = self.norm1(y)\n        {SELF}",
     says="You look into the memory first; the written tokens look at each other before that.",
+    based_on="DecoderLayer",
 )
+class decoder_cross_first:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_no_detour_around_self_attention",
@@ -475,13 +576,21 @@ edited(
     "return self.linear2(self.linear1(self.norm3(y)).relu())",
     says="The detour around the feed-forward network is missing: its answer is added to y and does not take its place.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_no_detours",
-    f"{SELF}\n        {CROSS}\n        {THEN}",
-    f"{SELF.replace('y + ', '')}\n        {CROSS.replace('y + ', '')}\n        {THEN.replace('y + ', '')}",
     says="All three detours are missing: what a part answers is added to the stream and does not take its place.",
+    based_on="DecoderLayer",
 )
+class decoder_no_detours:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = self.self_attention(seen, seen, self_mask)[0]
+        y = self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_detour_from_the_normalised",
@@ -489,23 +598,39 @@ edited(
     "y = seen + self.self_attention(seen, seen, self_mask)[0]",
     says="Around the self-attention your detour carries norm1(y); the stream itself goes on as it is.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_memory_on_the_detour",
-    CROSS,
-    "found = self.cross_attention(self.norm2(y), memory, cross_mask)[0]\n"
-    "        y = found + memory[:, : y.shape[1]] if memory.shape[1] >= y.shape[1] else found + memory.mean(1, True)",
     says="You add what was found to the memory; it is added to the written tokens.",
+    based_on="DecoderLayer",
 )
-edited(
+class decoder_memory_on_the_detour:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        found = self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        y = found + memory[:, : y.shape[1]] if memory.shape[1] >= y.shape[1] else found + memory.mean(1, True)
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_parallel_attentions",
-    f"{SELF}\n        {CROSS}",
-    "y = y + self.self_attention(seen, seen, self_mask)[0] "
-    "+ self.cross_attention(self.norm2(y), memory, cross_mask)[0]",
     says="Your cross-attention asks with the tokens as they came in; it should ask with the stream after the "
     "self-attention has added to it.",
+    based_on="DecoderLayer",
 )
+class decoder_parallel_attentions:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = (
+            y
+            + self.self_attention(seen, seen, self_mask)[0]
+            + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        )
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_without_relu",
@@ -555,13 +680,21 @@ edited(
     "self.norm2(y)",
     says="You use norm2 before the feed-forward network, too; norm3 belongs there.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_norm1_everywhere",
-    f"{CROSS}\n        {THEN}",
-    f"{CROSS.replace('norm2', 'norm1')}\n        {THEN.replace('norm3', 'norm1')}",
     says="You use norm1 in all three places; each place has a norm with numbers of its own.",
+    based_on="DecoderLayer",
 )
+class decoder_norm1_everywhere:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        y = y + self.cross_attention(self.norm1(y), memory, cross_mask)[0]
+        return y + self.linear2(self.linear1(self.norm1(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_norm_shared",
@@ -569,13 +702,21 @@ edited(
     "self.norm3 = self.norm2",
     says="norm2 and norm3 are one and the same layer under two names; make three, each with numbers of its own.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_norms_of_cross_and_thinking_exchanged",
-    f"{CROSS}\n        {THEN}",
-    f"{CROSS.replace('norm2', 'norm3')}\n        {THEN.replace('norm3', 'norm2')}",
     says="norm2 and norm3 are exchanged: norm2 belongs to the cross-attention, norm3 to the feed-forward network.",
+    based_on="DecoderLayer",
 )
+class decoder_norms_of_cross_and_thinking_exchanged:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        y = y + self.self_attention(seen, seen, self_mask)[0]
+        y = y + self.cross_attention(self.norm3(y), memory, cross_mask)[0]
+        return y + self.linear2(self.linear1(self.norm2(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_one_attention_for_both",
@@ -618,13 +759,22 @@ edited(
     "self.linear1 = nn.Linear(d_model, d_ff, bias=False)",
     says="linear1 has no bias; only the attentions' layers go without one.",
 )
-edited(
+
+
+@wrong(
     "DecoderLayer",
-    "decoder_changes_its_input",
-    SELF,
-    "with torch.no_grad():\n            y += self.self_attention(seen, seen, self_mask)[0]",
     says="y += ... writes into the tensor that was handed in; write y = y + ...",
+    based_on="DecoderLayer",
 )
+class decoder_changes_its_input:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        seen = self.norm1(y)
+        with torch.no_grad():
+            y += self.self_attention(seen, seen, self_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return y + self.linear2(self.linear1(self.norm3(y)).relu())
+
+
 edited(
     "DecoderLayer",
     "decoder_dropout",
@@ -699,8 +849,6 @@ class DecoderWithFullMasks(nn.Module):
 
 
 # ---------------------------------------------------------------------------------- exercise 3: model_kinds
-
-RIGHT_KINDS = {"a": "encoder", "b": "decoder", "c": "both", "d": "encoder", "e": "both", "f": "decoder", "g": "encoder"}
 
 
 @wrong(
@@ -987,7 +1135,6 @@ def sequence_by_sequence(model, source, target, sos):
 
 CHOOSE = "token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)"
 FILL = "token = token.masked_fill(finished, eos)"
-GROW = "prefix = torch.cat([prefix, token[:, None]], dim=1)"
 RETURN = "return prefix[:, 1:]"
 
 edited(
@@ -1011,15 +1158,22 @@ edited(
     "pass",
     says="After its end a sequence goes on with what the model says; it should get nothing but eos.",
 )
-edited(
+
+
+@wrong(
     "greedy_decode",
-    "eos_ignored",
-    f"{FILL}\n            {GROW}\n            finished = finished | (token == eos)\n            if finished.all():\n"
-    "                break",
-    GROW,
     says="eos has no effect in your function: a sequence that has written it is finished, and after it only "
     "eos follows.",
 )
+def eos_ignored(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+    return prefix[:, 1:]
+
+
 edited(
     "greedy_decode",
     "finished_rows_filled_with_sos",
@@ -1034,21 +1188,43 @@ edited(
     "token = token.masked_fill(finished, 0)",
     says="Finished sequences are filled up with 0; they should be filled up with eos, whatever its number.",
 )
-edited(
+
+
+@wrong("greedy_decode", says="Finished sequences are filled up with -1; they should be filled up with eos.")
+def finished_rows_filled_with_minus_one(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    written = prefix[:, 1:]
+    return written.masked_fill((written == eos).int().cumsum(dim=1) - (written == eos).int() > 0, -1)
+
+
+@wrong(
     "greedy_decode",
-    "finished_rows_filled_with_minus_one",
-    RETURN,
-    "written = prefix[:, 1:]\n"
-    "    return written.masked_fill((written == eos).int().cumsum(dim=1) - (written == eos).int() > 0, -1)",
-    says="Finished sequences are filled up with -1; they should be filled up with eos.",
-)
-edited(
-    "greedy_decode",
-    "end_not_written",
-    RETURN,
-    "written = prefix[:, 1:]\n    return written.masked_fill(written == eos, 0)",
     says="The eos of your sequences is missing: the first one stays, and eos fills up what comes after it.",
 )
+def end_not_written(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    written = prefix[:, 1:]
+    return written.masked_fill(written == eos, 0)
+
+
 edited(
     "greedy_decode",
     "last_column_dropped",
@@ -1077,13 +1253,25 @@ edited(
     "range(max_len + 1)",
     says="You write one token more than max_len.",
 )
-edited(
-    "greedy_decode",
-    "eos_put_at_the_end_by_force",
-    RETURN,
-    "written = prefix[:, 1:].clone()\n    written[:, -1] = eos\n    return written",
-    says="You put eos at the end of sequences that have not ended; they simply stop at max_len.",
-)
+
+
+@wrong("greedy_decode", says="You put eos at the end of sequences that have not ended; they simply stop at max_len.")
+def eos_put_at_the_end_by_force(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    written = prefix[:, 1:].clone()
+    written[:, -1] = eos
+    return written
+
+
 edited(
     "greedy_decode",
     "logits_of_the_first_place",
@@ -1099,14 +1287,27 @@ edited(
     "token = model(source, prefix).mean(dim=1).argmax(dim=1)",
     says="You mix the logits of all places; those for the next token stand at the last place.",
 )
-edited(
+
+
+@wrong(
     "greedy_decode",
-    "argmax_over_the_batch",
-    CHOOSE,
-    "best = model(source, prefix)[:, -1].argmax(dim=0)\n            token = "
-    "best[torch.arange(len(source)) % len(best)]",
     says="Your argmax runs over the sequences of the batch; it should run over the tokens, the last axis.",
 )
+def argmax_over_the_batch(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            best = model(source, prefix)[:, -1].argmax(dim=0)
+            token = best[torch.arange(len(source)) % len(best)]
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    return prefix[:, 1:]
+
+
 edited(
     "greedy_decode",
     "argmax_over_places",
@@ -1121,20 +1322,45 @@ edited(
     "token = model(source, prefix)[:, -1].argmin(dim=1)",
     says="You choose the token with the smallest logit.",
 )
-edited(
+
+
+@wrong(
     "greedy_decode",
-    "last_of_equal_logits",
-    CHOOSE,
-    "logits = model(source, prefix)[:, -1]\n            token = logits.shape[1] - 1 - logits.flip(1).argmax(dim=1)",
     says="Where logits are equally large, you take the token with the largest number; the smallest is asked for.",
 )
-edited(
-    "greedy_decode",
-    "sampled",
-    CHOOSE,
-    "torch.manual_seed(0)\n            token = torch.multinomial(model(source, prefix)[:, -1].softmax(dim=1), 1)[:, 0]",
-    says="You draw tokens at random by their probabilities; greedy means to take the most likely one.",
+def last_of_equal_logits(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            logits = model(source, prefix)[:, -1]
+            token = logits.shape[1] - 1 - logits.flip(1).argmax(dim=1)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    return prefix[:, 1:]
+
+
+@wrong(
+    "greedy_decode", says="You draw tokens at random by their probabilities; greedy means to take the most likely one."
 )
+def sampled(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            torch.manual_seed(0)
+            token = torch.multinomial(model(source, prefix)[:, -1].softmax(dim=1), 1)[:, 0]
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    return prefix[:, 1:]
+
+
 edited(
     "greedy_decode",
     "only_the_last_token_fed",
@@ -1170,13 +1396,23 @@ edited(
     "token = model(source, torch.full_like(prefix, sos))[:, -1].argmax(dim=1)",
     says="You feed sos again and again; the model has to read what it has written itself.",
 )
-edited(
-    "greedy_decode",
-    "new_tokens_in_front",
-    f"{CHOOSE}\n            {FILL}\n            {GROW}",
-    f"{CHOOSE}\n            {FILL}\n            prefix = torch.cat([token[:, None], prefix], dim=1)",
-    says="You put new tokens in front of the old ones; they come after them.",
-)
+
+
+@wrong("greedy_decode", says="You put new tokens in front of the old ones; they come after them.")
+def new_tokens_in_front(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([token[:, None], prefix], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    return prefix[:, 1:]
+
+
 edited(
     "greedy_decode",
     "all_rows_from_the_first",
@@ -1198,15 +1434,26 @@ edited(
     "return prefix[:, 1:].float()",
     says="Your token numbers are floats; they should be whole numbers, of dtype torch.long.",
 )
-edited(
+
+
+@wrong(
     "greedy_decode",
-    "lists_of_unequal_length",
-    RETURN,
-    "rows = [row.tolist() for row in prefix[:, 1:]]\n"
-    "    return [row[: row.index(eos) + 1] if eos in row else row for row in rows]",
     says="You return lists that end with their eos; a tensor is asked for, in which shorter rows are filled "
     "up with eos.",
 )
+def lists_of_unequal_length(model, source, sos, eos, max_len):
+    prefix = torch.full((len(source), 1), sos)
+    finished = torch.zeros(len(source), dtype=torch.bool)
+    with torch.no_grad():
+        for _ in range(max_len):
+            token = model(source, prefix)[:, -1].argmax(dim=1)  # (B,)
+            token = token.masked_fill(finished, eos)
+            prefix = torch.cat([prefix, token[:, None]], dim=1)
+            finished = finished | (token == eos)
+            if finished.all():
+                break
+    rows = [row.tolist() for row in prefix[:, 1:]]
+    return [row[: row.index(eos) + 1] if eos in row else row for row in rows]
 
 
 @right("greedy_decode")
@@ -1279,17 +1526,33 @@ def with_log_softmax(model, source, sos, eos, max_len):
 
 # ----------------------------------------------------------------------------- exercise 6: train_classifier
 
-STEP = "loss.backward()\n            optimiser.step()"
-SEED = "torch.manual_seed(seed)\n    "
 MEASURED = 'for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:'
 
-edited(
+
+@wrong(
     "train_classifier",
-    "unseeded",
-    SEED,
-    "",
     says="The seed has no effect: nothing is seeded. Set it inside the function, before the model is made.",
 )
+def unseeded(epochs, seed):
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
 edited(
     "train_classifier",
     "always_the_same_seed",
@@ -1297,13 +1560,33 @@ edited(
     "torch.manual_seed(0)",
     says="Every seed gives the same lists: you set a fixed one instead of the argument.",
 )
-edited(
+
+
+@wrong(
     "train_classifier",
-    "seeded_after_the_model",
-    "torch.manual_seed(seed)\n    model = ReviewClassifier()",
-    "model = ReviewClassifier()\n    torch.manual_seed(seed)",
     says="You set the seed after the model is made, so that its first numbers do not follow it; set it before.",
 )
+def seeded_after_the_model(epochs, seed):
+    model = ReviewClassifier()
+    torch.manual_seed(seed)
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
 edited(
     "train_classifier",
     "shuffled_without_the_seed",
@@ -1332,13 +1615,33 @@ edited(
     "model.train()",
     says="You measure with dropout: call model.eval() before you measure, and model.train() before you go on.",
 )
-edited(
+
+
+@wrong(
     "train_classifier",
-    "training_mode_in_the_first_epoch_only",
-    "    for _ in range(epochs):\n        model.train()",
-    "    model.train()\n    for _ in range(epochs):",
     says="After the first measurement your model stays in evaluation mode; call model.train() in each epoch.",
 )
+def training_mode_in_the_first_epoch_only(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    model.train()
+    for _ in range(epochs):
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
 edited(
     "train_classifier",
     "trained_in_evaluation_mode",
@@ -1346,33 +1649,78 @@ edited(
     "model.eval()",
     says="Your model trains in evaluation mode, without dropout; call model.train() before each epoch.",
 )
-edited(
-    "train_classifier",
-    "trained_on_the_validation_notes",
-    """for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
-            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])""",
-    """for batch in torch.randperm(len(VAL_TEXTS)).split(40):
-            loss = nn.functional.cross_entropy(model(VAL_TEXTS[batch]), VAL_LABELS[batch])""",
-    says="Your model learns from the validation notes; these are for measuring only.",
-)
-edited(
-    "train_classifier",
-    "trained_on_all_notes",
-    """for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
-            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])""",
-    """texts, labels = torch.cat([TRAIN_TEXTS, VAL_TEXTS]), torch.cat([TRAIN_LABELS, VAL_LABELS])
+
+
+@wrong("train_classifier", says="Your model learns from the validation notes; these are for measuring only.")
+def trained_on_the_validation_notes(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(VAL_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(VAL_TEXTS[batch]), VAL_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
+@wrong("train_classifier", says="Your model learns from the validation notes, too; these are for measuring only.")
+def trained_on_all_notes(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        texts, labels = torch.cat([TRAIN_TEXTS, VAL_TEXTS]), torch.cat([TRAIN_LABELS, VAL_LABELS])
         for batch in torch.randperm(len(texts)).split(40):
-            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])""",
-    says="Your model learns from the validation notes, too; these are for measuring only.",
-)
-edited(
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
+@wrong(
     "train_classifier",
-    "no_step",
-    STEP,
-    "loss.backward()",
     says="Nothing is learned: the model's numbers stay as they are. Each batch needs loss.backward() "
     "and optimiser.step().",
 )
+def no_step(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
 edited(
     "train_classifier",
     "uphill",
@@ -1422,24 +1770,54 @@ edited(
     'nn.functional.cross_entropy(logits, labels, reduction="sum").item()',
     says="Your losses are sums over the notes; means are asked for.",
 )
-edited(
-    "train_classifier",
-    "one_number_for_each_batch",
-    """            optimiser.step()
-        model.eval()""",
-    """            optimiser.step()
+
+
+@wrong("train_classifier", says="Your lists hold a number for each batch; one for each epoch is asked for.")
+def one_number_for_each_batch(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
             for name in history:
                 history[name].append(loss.item() if "loss" in name else 0.5)
-        model.eval()""",
-    says="Your lists hold a number for each batch; one for each epoch is asked for.",
-)
-edited(
-    "train_classifier",
-    "measured_at_the_end_only",
-    MEASURED,
-    f"if _ < epochs - 1:\n            continue\n        {MEASURED}",
-    says="You measure once, after all epochs; the lists have a number for each epoch.",
-)
+        model.eval()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
+@wrong("train_classifier", says="You measure once, after all epochs; the lists have a number for each epoch.")
+def measured_at_the_end_only(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        if _ < epochs - 1:
+            continue
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
 
 
 @wrong(

@@ -1,12 +1,20 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps7-hand-designed-heads.
 
-Names such as `np`, `ENOUGH` and `VARIANT` are those of the notebook. Hand-made matrices are recognised by
-what they lead to (where attention goes, how sharp, what comes out), so that a mistake is named in any basis.
-Each misconception carries the sentence that its author reads in the feedback.
+Hand-made matrices are recognised by what they lead to (where attention goes, how sharp, what comes out), so that a
+mistake is named in any basis. Each misconception carries the sentence that its author reads in the feedback.
 """
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import nn
+
 from autograder.catalogue import edited, right, survivor, wrong
+
+if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+    from the_notebook import ENOUGH, VARIANT
 
 # ---------------------------------------------------------------------------------------- exercise 1: Head
 
@@ -267,19 +275,20 @@ edited(
     "return ENOUGH * np.sqrt(n_tokens) * own, own, own",
     says='You return the matrices one after another; they are asked for as a dict with the names "W_Q", "W_K", "W_V".',
 )
-edited(
-    "content_head",
-    "content_only_itself",
-    "own = np.eye(n_tokens)",
-    """own = np.eye(n_tokens)
+
+
+@wrong(
+    "content_head", says="Each token looks at its own place only; a second token of its kind should get an equal share."
+)
+def content_only_itself(n_tokens):
+    own = np.eye(n_tokens)
     return {
         "W_Q": np.vstack([np.zeros((n_tokens, 12)), 4 * ENOUGH * np.eye(12)]),
         "W_K": np.vstack([np.zeros((n_tokens, 12)), np.eye(12)]),
         "W_V": np.eye(n_tokens + 12, n_tokens),
         "positions": np.eye(12),
-    }""",
-    says="Each token looks at its own place only; a second token of its kind should get an equal share.",
-)
+    }
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * own, "W_K": own, "W_V": own}
 
 
 @right("content_head")
@@ -975,13 +984,23 @@ edited(
     "Q.shape[-2] ** 0.5",
     says="Your scale is the root of the number of tokens; it should come from d_qk.",
 )
-edited(
+
+
+@wrong(
     "LearnedHead",
-    "learned_softmax_over_queries",
-    "dim=-1)\n        return",
-    "dim=-2)\n        return",
     says="In your pattern the columns sum to 1; each query, a row, has one whole of attention to give away.",
+    based_on="LearnedHead",
 )
+class learned_softmax_over_queries:
+    def forward(self, X):
+        if self.positions is not None:
+            rows = self.positions.weight[: X.shape[-2]]  # (T, d_pos), the same for every sequence
+            X = torch.cat([X, rows.expand(*X.shape[:-1], -1)], dim=-1)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5, dim=-2)
+        return weights @ V, weights
+
+
 edited(
     "LearnedHead",
     "learned_positions_on_the_left",
@@ -1017,13 +1036,24 @@ edited(
     "return weights, weights @ V",
     says="You return the weights first; asked is (output, weights).",
 )
-edited(
+
+
+@wrong(
     "LearnedHead",
-    "learned_pattern_detached",
-    "return weights @ V, weights",
-    "weights = weights.detach()\n        return weights @ V, weights",
     says="No gradient reaches W_Q and W_K in your head: detach (or .data, or a new tensor) cuts them off.",
+    based_on="LearnedHead",
 )
+class learned_pattern_detached:
+    def forward(self, X):
+        if self.positions is not None:
+            rows = self.positions.weight[: X.shape[-2]]  # (T, d_pos), the same for every sequence
+            X = torch.cat([X, rows.expand(*X.shape[:-1], -1)], dim=-1)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5, dim=-1)
+        weights = weights.detach()
+        return weights @ V, weights
+
+
 edited(
     "LearnedHead",
     "learned_positions_detached",
@@ -1127,13 +1157,17 @@ class LearnedWithSplitMatrices(nn.Module):
 
 # ---------------------------------------------------------------------------------- exercise 10: unique_head
 
-edited(
-    "unique_head",
-    "unique_signs_swapped",
-    "W_V = np.full((n_tokens + 1, 1), -1.0)\n    W_V[n_tokens] = 1",
-    "W_V = np.full((n_tokens + 1, 1), 1.0)\n    W_V[n_tokens] = -1",
-    says="Your signs are the other way round: positive is for a token that occurs once.",
-)
+
+@wrong("unique_head", says="Your signs are the other way round: positive is for a token that occurs once.")
+def unique_signs_swapped(n_tokens):
+    kinds = np.eye(n_tokens + 1, n_tokens)  # a query or key for each kind, nothing for the begin token
+    W_K = kinds.copy()
+    W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH  # the begin token weighs as much as the root of two tokens
+    W_V = np.full((n_tokens + 1, 1), 1.0)
+    W_V[n_tokens] = -1
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds, "W_K": W_K, "W_V": W_V}
+
+
 edited(
     "unique_head",
     "unique_begin_as_one_token",
@@ -1164,14 +1198,23 @@ edited(
     says="You multiply the score of the begin token; the softmax takes the exponential of scores, so a factor of the "
     "attention is a difference of the scores (its logarithm).",
 )
-edited(
-    "unique_head",
-    "unique_without_begin",
-    "kinds = np.eye(n_tokens + 1, n_tokens)",
-    """kinds = np.eye(n_tokens)
-    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds, "W_K": kinds, "W_V": kinds[:, :1]}""",
-    says="Your matrices have no row for the begin token; rows are one-hot of width n_tokens + 1.",
-)
+
+
+@wrong("unique_head", says="Your matrices have no row for the begin token; rows are one-hot of width n_tokens + 1.")
+def unique_without_begin(n_tokens):
+    kinds = np.eye(n_tokens)
+    return {
+        "W_Q": ENOUGH * np.sqrt(n_tokens) * kinds,
+        "W_K": kinds,
+        "W_V": kinds[:, :1],
+    }  # a query or key for each kind, nothing for the begin token
+    W_K = kinds.copy()
+    W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH  # the begin token weighs as much as the root of two tokens
+    W_V = np.full((n_tokens + 1, 1), -1.0)
+    W_V[n_tokens] = 1
+    return {"W_Q": ENOUGH * np.sqrt(n_tokens) * kinds, "W_K": W_K, "W_V": W_V}
+
+
 edited(
     "unique_head",
     "unique_too_soft",

@@ -1,8 +1,8 @@
 # ruff: noqa: F821
 """Right variants and misconceptions of ps8-linear-attention.
 
-Names such as `np`, `math` and `feature_map` are those of the notebook. Feature maps are recognised by the products of
-their features. Each misconception carries the sentence that its author reads in the feedback.
+Feature maps are recognised by the products of their features. Each misconception carries the sentence that its author
+reads in the feedback.
 """
 
 from autograder.catalogue import edited, right, survivor, wrong
@@ -281,24 +281,26 @@ edited(
     "np.swapaxes(phi_k, -1, -2) @ K",
     says="You average the keys; what is averaged are the values.",
 )
-edited(
+
+
+@wrong(
     "linear_attention",
-    "attention_with_the_table",
-    "    return (phi_q @ summary) / (phi_q @ total)",
-    "    weights = phi_q @ np.swapaxes(phi_k, -1, -2)\n    return (weights @ V) / weights.sum(axis=-1, keepdims=True)",
     says="Your result is right, but on the way there stands the L x L table of weights that linear attention is made "
     "to avoid: multiply key features and values first.",
 )
-edited(
-    "linear_attention",
-    "attention_causal",
-    "    return (phi_q @ summary) / (phi_q @ total)",
-    "    sums = np.cumsum(phi_k[..., None] * V[..., None, :], axis=-3)\n"
-    "    return np.einsum('...m,...md->...d', phi_q, sums) / np.sum(\n"
-    "        phi_q * np.cumsum(phi_k, axis=-2), axis=-1, keepdims=True\n"
-    "    )",
-    says="Each query sees the keys up to its own place only; there is no mask in this set.",
-)
+def attention_with_the_table(Q, K, V, order=2):
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
+    weights = phi_q @ np.swapaxes(phi_k, -1, -2)
+    return (weights @ V) / weights.sum(axis=-1, keepdims=True)
+
+
+@wrong("linear_attention", says="Each query sees the keys up to its own place only; there is no mask in this set.")
+def attention_causal(Q, K, V, order=2):
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
+    sums = np.cumsum(phi_k[..., None] * V[..., None, :], axis=-3)
+    return np.einsum("...m,...md->...d", phi_q, sums) / np.sum(
+        phi_q * np.cumsum(phi_k, axis=-2), axis=-1, keepdims=True
+    )
 
 
 @wrong(

@@ -1,8 +1,7 @@
 # ruff: noqa: F821
 """Right variants and misconceptions of ps9-architectures.
 
-Names such as `np`, `nn` and `F` are those of the notebook. Each misconception carries the sentence that its author
-reads in the feedback.
+Each misconception carries the sentence that its author reads in the feedback.
 """
 
 from autograder.catalogue import edited, right, survivor, wrong
@@ -208,13 +207,20 @@ edited(
     "total = c_out",
     says="A convolution overwrites what you counted before it; add to the total.",
 )
-edited(
-    "parameter_count",
-    "count_first_layer_only",
-    "    return total",
-    "        return total\n    return 0",
-    says="You return after the first layer, inside the loop; the return belongs behind it.",
-)
+
+
+@wrong("parameter_count", says="You return after the first layer, inside the loop; the return belongs behind it.")
+def count_first_layer_only(layers):
+    total = 0
+    for kind, *sizes in layers:
+        if kind == "conv":
+            c_in, c_out, k = sizes
+            total += c_out * (c_in * k * k + 1)  # every output channel: a kernel for each input channel, and a bias
+        elif kind == "linear":
+            n_in, n_out = sizes
+            total += n_out * (n_in + 1)
+        return total
+    return 0
 
 
 @wrong("parameter_count", says="Your biases are missing: each output channel and each output of a layer has one.")
@@ -350,8 +356,6 @@ for kind in ("conv", "linear"):
 
 # ----------------------------------------------------------------------- exercises 3 and 4: the two networks
 
-FIRST_POOLED = "nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)\n        nn.ReLU(),\n        nn.MaxPool2d(2),"
-SECOND_POOLED = "nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)\n        nn.ReLU(),\n        nn.MaxPool2d(2),"
 LAST = "nn.Linear(120, 4),"
 
 
@@ -379,97 +383,361 @@ in_both(
     "nn.Linear(120, 4), nn.LogSoftmax(dim=1),",
     says="Your network ends in a log-softmax. Logits are asked for; PyTorch's cross_entropy applies it itself.",
 )
-in_both(
-    "no_relu_between_the_last_layers",
-    "nn.Linear(320, 120),\n        nn.ReLU(),",
-    "nn.Linear(320, 120),",
+
+
+@wrong(
+    "pooled_cnn",
     says="There is no ReLU between the last two linear layers, so that together they are no more than one.",
 )
-in_both(
-    "no_relu_between_the_first_linear_layers",
-    "nn.Linear(576, 320),\n        nn.ReLU(),",
-    "nn.Linear(576, 320),",
+def pooled_no_relu_between_the_last_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="There is no ReLU between the last two linear layers, so that together they are no more than one.",
+)
+def strided_no_relu_between_the_last_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn",
     says="There is no ReLU between the first two linear layers, so that together they are no more than one.",
 )
-in_both(
-    "no_relu_after_linear_layers",
-    "nn.Linear(576, 320),\n        nn.ReLU(),\n        nn.Linear(320, 120),\n        nn.ReLU(),",
-    "nn.Linear(576, 320), nn.Linear(320, 120),",
-    says="There is no ReLU behind your linear layers, so that the three together are no more than one.",
+def pooled_no_relu_between_the_first_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="There is no ReLU between the first two linear layers, so that together they are no more than one.",
 )
-in_both(
-    "sigmoid_for_relu",
-    "nn.Linear(320, 120),\n        nn.ReLU(),",
-    "nn.Linear(320, 120), nn.Sigmoid(),",
-    says="The last bend of your network is a sigmoid; a ReLU is asked for.",
+def strided_no_relu_between_the_first_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn", says="There is no ReLU behind your linear layers, so that the three together are no more than one."
 )
-in_both(
-    "dropout",
-    "nn.Linear(320, 120),\n        nn.ReLU(),",
-    "nn.Linear(320, 120), nn.ReLU(), nn.Dropout(0.5),",
+def pooled_no_relu_after_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn", says="There is no ReLU behind your linear layers, so that the three together are no more than one."
+)
+def strided_no_relu_after_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="The last bend of your network is a sigmoid; a ReLU is asked for.")
+def pooled_sigmoid_for_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.Sigmoid(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="The last bend of your network is a sigmoid; a ReLU is asked for.")
+def strided_sigmoid_for_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.Sigmoid(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn",
     says="Your network has dropout, which sets numbers to zero at random in training mode; here nothing is dropped.",
 )
-in_both(
-    "without_the_middle_linear_layer",
-    "nn.Linear(320, 120),\n        nn.ReLU(),\n        nn.Linear(120, 4),",
-    "nn.Linear(320, 4),",
-    says="A linear layer is missing: the widths are 576, 320, 120 and 4.",
+def pooled_dropout():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your network has dropout, which sets numbers to zero at random in training mode; here nothing is dropped.",
 )
+def strided_dropout():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Dropout(0.5),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="A linear layer is missing: the widths are 576, 320, 120 and 4.")
+def pooled_without_the_middle_linear_layer():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 4),
+    )
+
+
+@wrong("strided_cnn", says="A linear layer is missing: the widths are 576, 320, 120 and 4.")
+def strided_without_the_middle_linear_layer():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 4),
+    )
+
+
 in_both(
     "convolutions_without_bias",
     "nn.Conv2d(1, 8, 3,",
     "nn.Conv2d(1, 8, 3, bias=False,",
     says="Your first convolution has no bias; each of the five layers has one.",
 )
-edited(
+
+
+@wrong("pooled_cnn", says="Your second pooling takes the mean of four numbers; the largest is asked for.")
+def pooled_by_the_mean():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.AvgPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="Your first pooling takes the mean of four numbers; the largest is asked for.")
+def pooled_by_the_mean_first():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.AvgPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
     "pooled_cnn",
-    "pooled_by_the_mean",
-    SECOND_POOLED,
-    SECOND_POOLED.replace("Max", "Avg"),
-    says="Your second pooling takes the mean of four numbers; the largest is asked for.",
-)
-edited(
-    "pooled_cnn",
-    "pooled_by_the_mean_first",
-    FIRST_POOLED,
-    FIRST_POOLED.replace("Max", "Avg"),
-    says="Your first pooling takes the mean of four numbers; the largest is asked for.",
-)
-edited(
-    "pooled_cnn",
-    "pooled_with_padding_in_the_second_convolution",
-    FIRST_POOLED + "  # (B, 8, 14, 14)\n        nn.Conv2d(8, 16, 3),",
-    FIRST_POOLED.replace(", padding=1", "") + "  # (B, 8, 13, 13)\n        nn.Conv2d(8, 16, 3, padding=1),",
     says="The padding stands in the second convolution; it belongs to the first. (28, 26, 13, 13, 6 also ends in 6.)",
 )
-edited(
+def pooled_with_padding_in_the_second_convolution():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 13, 13)
+        nn.Conv2d(8, 16, 3, padding=1),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="Your second pooling looks at windows of 3 × 3, which overlap; they should be 2 × 2.")
+def pooled_in_windows_of_three():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(3, stride=2, padding=1),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
     "pooled_cnn",
-    "pooled_in_windows_of_three",
-    SECOND_POOLED,
-    SECOND_POOLED.replace("MaxPool2d(2)", "MaxPool2d(3, stride=2, padding=1)"),
-    says="Your second pooling looks at windows of 3 × 3, which overlap; they should be 2 × 2.",
-)
-edited(
-    "pooled_cnn",
-    "pooled_once_and_strided_once",
-    SECOND_POOLED,
-    "nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(),",
     says="Your second convolution moves by 2 pixels in place of pooling; that is the network of exercise 4.",
 )
-edited(
-    "pooled_cnn",
-    "pooled_without_relu_after_the_first_convolution",
-    FIRST_POOLED,
-    FIRST_POOLED.replace("nn.ReLU(),", ""),
-    says="There is no ReLU behind your first convolution; pooling does not take its place.",
-)
-edited(
-    "pooled_cnn",
-    "pooled_without_relu_after_the_second_convolution",
-    SECOND_POOLED,
-    SECOND_POOLED.replace("nn.ReLU(),", ""),
-    says="There is no ReLU behind your second convolution; pooling does not take its place.",
-)
+def pooled_once_and_strided_once():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="There is no ReLU behind your first convolution; pooling does not take its place.")
+def pooled_without_relu_after_the_first_convolution():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("pooled_cnn", says="There is no ReLU behind your second convolution; pooling does not take its place.")
+def pooled_without_relu_after_the_second_convolution():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),  # (B, 8, 28, 28)
+        nn.ReLU(),
+        nn.MaxPool2d(2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3),  # (B, 16, 12, 12)
+        nn.MaxPool2d(2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
 edited(
     "pooled_cnn",
     "pooled_with_padding_everywhere",
@@ -846,20 +1114,40 @@ edited(
     "nn.Conv2d(8, 16, 3)",
     says="Your second convolution moves by 1 pixel and makes 12 of 14; both move by 2.",
 )
-edited(
-    "strided_cnn",
-    "strided_without_relu_after_the_first_convolution",
-    "nn.ReLU(),\n        nn.Conv2d(8, 16, 3, stride=2)",
-    "nn.Conv2d(8, 16, 3, stride=2)",
-    says="There is no ReLU behind your first convolution, so that the two together are no more than one.",
+
+
+@wrong(
+    "strided_cnn", says="There is no ReLU behind your first convolution, so that the two together are no more than one."
 )
-edited(
-    "strided_cnn",
-    "strided_without_relu_after_the_second_convolution",
-    "nn.ReLU(),\n        nn.Flatten(),",
-    "nn.Flatten(),",
-    says="There is no ReLU behind your second convolution; it stands behind every layer but the last.",
+def strided_without_relu_after_the_first_convolution():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn", says="There is no ReLU behind your second convolution; it stands behind every layer but the last."
 )
+def strided_without_relu_after_the_second_convolution():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, stride=2),  # (B, 8, 14, 14)
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),  # (B, 16, 6, 6)
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
 
 
 @wrong(
