@@ -48,14 +48,14 @@ class _Reference:
 reference = _Reference()
 
 
-def check(name: str, points: float = 1) -> Callable[[Callable], Callable]:
+def check(name: str, points: float = 1) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Decorator: run the function at once as the check `name`, worth `points` of its cell.
 
     The function may take `rng`, a numpy Generator seeded from the run's seed, the cell and the name. The name is shown
     to students: say which property holds, and give no expected value away.
     """
 
-    def decorate(function: Callable) -> Callable:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         wants_rng = function.__code__.co_argcount > 0
         session = current()
         if session is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -45,7 +46,7 @@ def attention_beside(weights: np.ndarray, wanted: np.ndarray, tokens: Sequence[s
     return figure
 
 
-def _box(query: int, key: int, style: dict) -> object:
+def _box(query: int, key: int, style: dict[str, Any]) -> object:
     from matplotlib.patches import Rectangle
 
     return Rectangle((key - 0.47, query - 0.47), 0.94, 0.94, **style)

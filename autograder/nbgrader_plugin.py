@@ -77,9 +77,9 @@ def _install() -> None:
     """The patches of the table above. Courses without `configure` in the same process notice nothing."""
     for name in ("converters", "apps.autogradeapp", "apps.generateassignmentapp", "apps.api"):
         module = sys.modules.get(f"nbgrader.{name}")
-        for usual, ours in ((Autograde, CourseAutograde), (GenerateAssignment, CourseGenerate)):
-            if module is not None and getattr(module, usual.__name__, None) is usual:
-                setattr(module, usual.__name__, ours)
+        for called, usual, ours in _CONVERTERS:
+            if module is not None and getattr(module, called, None) is usual:
+                setattr(module, called, ours)
     api = sys.modules.get("nbgrader.apps.api")
     if api is not None and api.NbGraderAPI.get_submitted_timestamp is not _submitted_timestamp:
         # Formgrader lists a class with this method; one bad timestamp.txt would take the list from all of them.
@@ -335,3 +335,10 @@ class CourseAutograde(Autograde):
             return
         where = resources["nbgrader"]
         self.writer.build_directory = self._format_dest(where["assignment"], where["student"])
+
+
+_CONVERTERS = (
+    ("Autograde", Autograde, CourseAutograde),
+    ("GenerateAssignment", GenerateAssignment, CourseGenerate),
+)
+"""What nbgrader calls them, its own, and ours."""

@@ -273,7 +273,7 @@ def _unmarked(text: str) -> str:
 
 
 def as_bytes(notebook: nbformat.NotebookNode) -> bytes:
-    return str(nbformat.writes(notebook)).encode()  # type: ignore[no-untyped-call]  # nbformat has no types
+    return str(nbformat.writes(notebook)).encode()
 
 
 def graded(

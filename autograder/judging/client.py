@@ -336,8 +336,9 @@ class Client:
         replies = reply.get("replies")
         if not isinstance(replies, list) or not 0 < len(replies) <= len(parts):
             raise StudentRaised(ERROR, "the answers cannot be read: they do not fit the questions")
-        sizes = [r.get("blobs") if isinstance(r, dict) else None for r in replies]
-        if not all(type(n) is int and n >= 0 for n in sizes) or sum(sizes) != len(answer):
+        stated = [r.get("blobs") if isinstance(r, dict) else None for r in replies]
+        sizes = [n if type(n) is int else -1 for n in stated]
+        if min(sizes) < 0 or sum(sizes) != len(answer):
             raise StudentRaised(ERROR, "the answers cannot be read: their sizes do not fit")
         for one, size in zip(replies, sizes, strict=True):
             self.unread.append((self.waiting.popleft(), one, answer[:size]))

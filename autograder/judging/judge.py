@@ -83,17 +83,17 @@ class Judge:
         return self.job.unjudged(f"the grader itself failed on this submission ({where}); please report it", events)
 
     def _one_cell(self, number: int, cell: RebuiltCell) -> None:
-        begin = time.monotonic()
+        begin, grade_id = time.monotonic(), cell.grade_id or ""
         if cell.kind == "test":
-            exercise = self._exercise(self.source.tests[cell.grade_id])
+            exercise = self._exercise(self.source.tests[grade_id])
             exercise.seconds = round(time.monotonic() - begin, 4)
             self.seconds["checks"] += time.monotonic() - begin
             self.exercises.append(exercise)
             self.outputs[number] = [_verdicts_as_output(exercise)]
         elif cell.kind == "written":
-            title, points = self.source.written[cell.grade_id]
-            exercise = Exercise(cell.grade_id, title, points, "written", None if cell.answered else 0.0)
-            exercise.solution_ids, exercise.answered = [cell.grade_id], cell.answered
+            title, points = self.source.written[grade_id]
+            exercise = Exercise(grade_id, title, points, "written", None if cell.answered else 0.0)
+            exercise.solution_ids, exercise.answered = [grade_id], cell.answered
             self.exercises.append(exercise)
         elif cell.cell_type == "code" and cell.source.strip():
             self._run_cell(number, cell)
@@ -102,7 +102,7 @@ class Judge:
     # the student's cells
 
     def _run_cell(self, number: int, cell: RebuiltCell) -> None:
-        names = bound_names(cell.source) | bound_names(self.source.solutions.get(cell.grade_id, ""))
+        names = bound_names(cell.source) | bound_names(self.source.solutions.get(cell.grade_id or "", ""))
         if cell.kind != "locked":
             self.sources.update(dict.fromkeys(names, cell.source))
         try:

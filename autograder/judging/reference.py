@@ -6,7 +6,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from autograder.judging.client import Client
@@ -113,4 +113,4 @@ class Judged(Source):
 
         for variant in variants:
             key = None if test.is_personal else (test.grade_id, seed, variant.exercise, variant.name)
-            yield variant, self._run(key, lambda variant=variant: make(variant))
+            yield variant, self._run(key, partial(make, variant))

@@ -95,7 +95,8 @@ class Source:
 
     @classmethod
     def from_text(cls, text: str, catalogue: str = "", name: str = "the set", set_checks: str = "") -> Self:
-        return cls(nbformat.reads(text, as_version=4), catalogue, name, set_checks)
+        notebook = nbformat.reads(text, as_version=4)
+        return cls(notebook, catalogue, name, set_checks)
 
     def _read_cells(self) -> None:
         title, pending = self.name, []

@@ -71,7 +71,7 @@ def guard_worker(seconds: float) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_DATA, (data_size() + OWN_BYTES, hard))
-    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__)
+    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
 
 
 def run_job(data: bytes) -> bytes:

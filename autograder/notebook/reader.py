@@ -89,7 +89,7 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
 
 
 def _node(**content: Any) -> NotebookNode:
-    return NotebookNode(content)  # type: ignore[no-untyped-call]  # nbformat has no types
+    return NotebookNode(content)
 
 
 def _check_size(size: int, name: str) -> None:

@@ -120,7 +120,8 @@ def rebuild(places: list[Place], submission: NotebookNode) -> Rebuilt:
 
 def to_notebook(rebuilt: Rebuilt, source: NotebookNode) -> NotebookNode:
     """The notebook to show: the source's metadata, the student's text, released text in given and test cells."""
-    return from_dict(to_content(rebuilt, source))  # type: ignore[no-any-return, no-untyped-call]  # nbformat has no types
+    notebook: NotebookNode = from_dict(to_content(rebuilt, source))
+    return notebook
 
 
 def to_content(rebuilt: Rebuilt, source: NotebookNode) -> dict[str, Any]:

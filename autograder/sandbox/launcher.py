@@ -178,6 +178,8 @@ class Sandbox:
         if self.mode == BUBBLEWRAP:
             bwrap = find_bwrap()
             if bwrap is None:
+                ours.close()
+                theirs.close()
                 raise SandboxRefused(
                     "bubblewrap is missing, so students' code cannot be confined: install it "
                     "(Debian: apt-get install bubblewrap) or run again with --sandbox none, at your own risk"

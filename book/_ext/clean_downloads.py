@@ -142,7 +142,7 @@ def plain_notebook(
             cell.outputs, cell.execution_count = [], None
             tags = set(cell.metadata.get("tags", []))
             cell.metadata = nbformat.from_dict({})
-            if tags & {"hide-input", "remove-input", "hide-cell"}:
+            if tags & {"hide-input", "remove-input", "hide-cell", "remove-cell"}:
                 cell.metadata["jupyter"] = {"source_hidden": True}
         if cell.source.strip():
             cells.append(cell)

@@ -943,7 +943,6 @@ from autograder.checks import (
     observe,
     parameter_gradients,
     reference,
-    settled,
     student_side,
 )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,7 +44,10 @@ def softmax(scores):
         "sa-mask",
         "sa-columns",
         "sa-cost",
+        "sa-online",
         "sa-torch",
+        "sa-root-trained",
+        "sa-it",
         "sa-exercises",
     ],
 )
@@ -82,8 +86,6 @@ def test_argmax_and_the_mean_are_the_limits_of_temperature(page):
     assert gap < 1e-9
     assert page.value("cold_gap") == "2·10⁻¹⁰"
     assert page.value("hot_gap") < 1e-4
-    rows = page.printed("temperatures = np.array").splitlines()
-    assert len(rows) == 9 and all(row.startswith("τ") for row in rows)
 
 
 def test_no_gradient_passes_argmax(page):
@@ -92,6 +94,8 @@ def test_no_gradient_passes_argmax(page):
     close(page.value("slope_hard_values"), 1, atol=1e-6)
     assert page.value("slope_keys_4") > 0.1
     assert page.value("slope_keys_quarter") == "2·10⁻⁹"
+    rows = page.printed("def slopes").splitlines()
+    assert len(rows) == 5 and rows[-1] == "argmax, by keys, query, values: 0 0 1"
 
 
 def test_argmax_jumps_once_and_is_flat_elsewhere(page):
@@ -108,7 +112,7 @@ def test_self_attention_example(page):
         assert row in printed
     for row in ("[ 2.5 -1.5]", "[-1.   3. ]", "[-2.  -3. ]"):
         assert row in printed
-    scores = page.printed("scores = Q @ K.T ")
+    scores = page.printed("scores = Q @ K.T")
     for row in ("[  1.5   -2.5    8.  ]", "[ -3.5   -3.5    6.  ]", "[  8.5    8.   -13.25]"):
         assert row in scores
     assert page.vector("q_row_3") == [2.5, -2.0]
@@ -180,33 +184,54 @@ def test_the_output_is_not_a_map(page):
 # --- why the root, why the softmax ----------------------------------------------------------------------
 
 
-def test_variance_grows_like_the_width(page):
-    assert 0.95 < page.value("variance_slope") < 1.05
-    assert 0.9 < page.value("scaled_variance_low") <= page.value("scaled_variance_high") < 1.1
-    assert 900 < page.value("variance_1024") < 1130
-    assert 57 < page.value("variance_64") < 71
+def lowest_and_highest(page, name):
+    """The two ends of a range of runs, such as 0.32–0.74."""
+    ends = [float(end) for end in page.value(name).split("–")]
+    return ends[0], ends[-1]
 
 
-def test_unscaled_softmax_makes_up_its_mind(page):
-    assert page.value("top_plain") > 0.95
-    assert page.value("top_scaled") < 0.45
-    rows = page.printed("top, size, reach").splitlines()[2:]
-    columns = np.array([[float(number) for number in row.split()] for row in rows])
-    assert columns[:, 0].tolist() == [1, 4, 16, 64, 256, 1024]
-    assert (np.diff(columns[:, 1]) > 0).all(), "the largest unscaled weight rises with the width"
-    assert np.ptp(columns[:, 2]) < 0.1, "the largest scaled weight stays level"
-    assert (np.diff(columns[1:, 3]) < 0).all() and columns[-1, 3] < 1e-4, "the unscaled Jacobian dies"
-    assert np.ptp(columns[:, 4]) < 0.1, "the scaled Jacobian stays level"
-    assert page.value("size_plain").endswith(("10⁻⁶", "10⁻⁵"))
-    assert 0.3 < page.value("size_scaled") < 0.45
+def jk(rng, d_k, n_keys, root):
+    """Size of the query's slope, from the whole Jacobian: another way than the chapter's."""
+    q, k = rng.normal(size=d_k), rng.normal(size=(n_keys, d_k))
+    p = softmax(k @ q / root)
+    return np.linalg.norm((np.diag(p) - np.outer(p, p)) @ k / root)
 
 
-def test_the_gradient_dies_for_the_typical_query_not_on_average(page):
-    assert page.value("reach_mean_1024") > page.value("reach_mean_1")
-    assert page.value("reach_median_1024").endswith(("10⁻⁴", "10⁻⁵"))
-    assert page.value("dead_plain") > 50
-    assert page.value("dead_scaled") == 0
-    assert 0.3 < page.value("reach_median_scaled") < 0.45
+@pytest.mark.parametrize("seed", [101, 102, 103])
+def test_the_unscaled_gradient_does_not_vanish_at_usual_widths(seed):
+    """The chapter's claims, recomputed for seeds of our own."""
+    rng = np.random.default_rng(seed)
+    plain, scaled = (np.median([jk(rng, 64, 64, root) for _ in range(150)]) for root in (1, 8))
+    assert plain > 2 * scaled
+    wide, wide_scaled = (np.median([jk(rng, 1024, 8, root) for _ in range(150)]) for root in (1, 32))
+    assert wide < 0.1 * wide_scaled
+    assert abs(wide_scaled - 0.365) < 0.04
+
+
+def test_the_prose_says_where_the_gradient_vanishes_and_where_not(page):
+    assert lowest_and_highest(page, "jk_64_plain")[0] > 2 * lowest_and_highest(page, "jk_64_root")[1]
+    assert lowest_and_highest(page, "jk_8_plain")[1] < 0.1 * lowest_and_highest(page, "jk_8_root")[0]
+    assert lowest_and_highest(page, "top_plain")[0] > 0.85 and lowest_and_highest(page, "top_root")[1] < 0.5
+    assert page.value("spread_plain") > 5 > 2.2 > page.value("spread_root")
+    assert len(page.printed("def query_slopes").splitlines()) == 4
+
+
+def test_the_root_is_one_way_to_a_good_start(page):
+    assert page.value("plain_low") > 0.3, "the floor, answering zero, has a loss of one"
+    for name in ("root_3", "small_1", "norm_3"):
+        assert lowest_and_highest(page, name)[1] < 0.1
+
+
+def test_a_cut_off_key_may_come_back(page):
+    shares = [int(number) for number in re.findall(r"\d+", page.value("returned"))]
+    assert 10 < shares[0] <= shares[1] < 50
+
+
+def test_it_is_resolved_and_the_floor_is_half(page):
+    assert page.value("above_09") >= 7
+    assert lowest_and_highest(page, "right_with")[0] > 0.6
+    assert lowest_and_highest(page, "right_without")[1] <= 0.55
+    assert lowest_and_highest(page, "on_noun")[0] > 0.6
 
 
 def test_other_ways_to_weights_fail(page):
@@ -217,10 +242,8 @@ def test_other_ways_to_weights_fail(page):
     assert page.value("relu_slope") == 0
 
 
-def test_softmax_sees_only_differences_and_needs_the_maximum(page):
+def test_softmax_sees_only_differences(page):
     assert page.value("shift") < 1e-12
-    printed = page.printed("naive = np.exp(big)")
-    assert "[nan nan]" in printed and "[0.731 0.269]" in printed
 
 
 def test_softmax_is_the_best_compromise(page):
@@ -244,22 +267,30 @@ def test_rows_and_columns(page):
     assert page.value("feature_shape") == "(768, 768)" and page.value("token_shape") == "(6, 6)"
     assert page.value("feature_map_size") == 768**2 and page.value("token_map_size") == 36
     assert page.printed("feature_map = softmax_rows").count("(768, 6)") == 2
-    assert page.value("error_right") < 1e-9
-    assert page.value("error_wrong") > 0.1
+    assert "·10⁻¹" in page.value("error_right"), "ten to the minus ten or less"
+    assert page.value("error_wrong") > 1
 
 
 def test_cost_is_counted(page):
     assert page.value("count_small") == 2 * 5**2 * 3
     assert page.value("map_megabytes") == 16
-    printed = page.printed("def counted").splitlines()
-    assert [line.split()[-2] for line in printed] == ["150", "600", "1200"]
 
 
 def test_cost_is_measured(page):
     """Wide margins: the clock of a busy machine."""
-    assert 1.7 < page.value("slope_products") < 2.3
-    assert 1.7 < page.value("slope_layer") < 2.3
-    assert 25 < page.value("growth") < 160
+    assert 1.5 < page.value("slope_low") <= page.value("slope_high") < 2.5
+    assert 16 < page.value("growth_low") <= page.value("growth_high") < 200
+    assert lowest_and_highest(page, "online_saves")[1] < 1, "in NumPy the idea alone saves memory, not time"
+    assert lowest_and_highest(page, "whole_4096")[0] > 1 and lowest_and_highest(page, "online_4096")[0] > 1
+
+
+def test_online_softmax_gives_the_same_in_two_blocks(page):
+    assert page.value("online_gap") < 1e-12
+    total = page.value("online_old") + page.value("online_new")
+    close(page.value("online_weight"), 1 / total, 1e-9)
+    close(page.value("online_weight"), page.value("cross_w24"), 1e-9)
+    assert page.value("online_top_1") < page.value("online_top_2"), "the second block brings a new maximum"
+    assert page.value("online_old") < page.value("online_sum_1")
 
 
 # --- PyTorch, exercises ---------------------------------------------------------------------------------
@@ -268,7 +299,7 @@ def test_cost_is_measured(page):
 def test_torch_agrees_and_finds_no_path(page):
     assert page.value("torch_gap") < 1e-9 and page.value("torch_mask_gap") < 1e-9
     assert page.value("grads_hard") == "no path, no path, 1.000"
-    assert all(float(size) > 0.1 for size in page.value("grads_soft").split(", "))
+    assert "['no path', 'no path', 'a path']" in page.printed("torch.autograd.grad")
 
 
 def test_solutions_of_the_exercises_are_right():

@@ -78,6 +78,10 @@ TOPICS = {
         ("sa-reading", r"row"),
         ("sa-columns", r"[Tt]rap|column"),
         ("sa-cost", r"multiplication"),
+        ("sa-online", r"FlashAttention"),
+        ("sa-root-trained", r"QK-norm"),
+        ("sa-retrieval", r"kernel regression"),
+        ("sa-it", r"floor"),
     ],
     "multi-head-attention": [
         ("mh-three-questions", r"Jane"),

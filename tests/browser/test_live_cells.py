@@ -61,7 +61,7 @@ def test_what_a_cell_lacks_is_handed_on_to_cells_that_use_its_names(tmp_path):
 
 
 def test_questions_and_numbers_for_the_prose_need_not_run():
-    assert cell_needs.only_for_the_book("put(a=1)\nquiz(('?', []))")
+    assert cell_needs.only_for_the_book("put(a=1)\nclaim('b', True)\nquiz(('?', []))")
     assert not cell_needs.only_for_the_book("a = 1\nput(a=a)")
 
 

@@ -399,6 +399,7 @@ def test_closing_leaves_no_process() -> None:
     assert len(pids) >= 3
     sandbox.close()
     assert wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    student.channel.sock.close()
 
 
 def test_without_a_sandbox_it_is_said() -> None:

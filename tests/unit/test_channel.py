@@ -12,6 +12,7 @@ import threading
 import time
 from array import array
 from collections import deque
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -331,8 +332,25 @@ def test_halves_of_surrogate_pairs_do_not_arrive() -> None:
     assert header == {"?": ["😀", "x?"]}
 
 
+OPENED: list[socket.socket] = []
+
+
+@pytest.fixture(autouse=True)
+def no_socket_is_left_open() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
+def sockets() -> tuple[socket.socket, socket.socket]:
+    """Two connected sockets, which are closed after the test."""
+    made = socket.socketpair()
+    OPENED.extend(made)
+    return made
+
+
 def pair(**limits: int) -> tuple[Channel, socket.socket]:
-    ours, theirs = socket.socketpair()
+    ours, theirs = sockets()
     return Channel(ours, **limits), theirs
 
 
@@ -341,7 +359,7 @@ def soon(seconds: float = 5.0) -> float:
 
 
 def test_messages_over_a_socket() -> None:
-    ours, theirs = socket.socketpair()
+    ours, theirs = sockets()
     one, other = Channel(ours), Channel(theirs)
     blob = bytes(3 * 2**20)
     sender = threading.Thread(target=one.send, args=({"x": 1}, [blob, b""]))

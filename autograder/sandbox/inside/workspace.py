@@ -125,7 +125,7 @@ class Workspace:
                 break
             stop = start + part["blobs"]
             one = {**part, "target": target, "seconds": seconds}
-            reply, part_sent = self.answer(one, blobs[start:stop], is_prepared=True)
+            reply, part_sent = self.answer(one, blobs[start:stop], True)
             start, size = stop, size + sum(map(len, part_sent))
             replies.append({**reply, "blobs": len(part_sent)})
             sent += part_sent

@@ -7,8 +7,8 @@ import symtable
 import sys
 from pathlib import Path
 
-# calls that hand numbers to the prose or ask a question: of no use in the reader's browser
-ONLY_FOR_THE_BOOK = {"put", "quiz"}
+# calls that hand numbers to the prose, test its claims or ask a question: of no use in the reader's browser
+ONLY_FOR_THE_BOOK = {"put", "claim", "quiz"}
 
 
 def packages(code: str) -> set[str]:
@@ -77,7 +77,7 @@ def lacking(cells: list[str], available: set[str], folder: Path) -> list[set[str
 
 
 def only_for_the_book(code: str) -> bool:
-    """Whether the cell does nothing but hand numbers to the prose and ask questions."""
+    """Whether the cell does nothing but hand numbers to the prose, test claims and ask questions."""
     return all(
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Call)
