@@ -81,6 +81,8 @@ test-all: $(STAMP) lint
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 benchmark: $(STAMP)
 	$(BIN)/python benchmarks/grading.py --feedback

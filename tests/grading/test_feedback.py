@@ -27,7 +27,7 @@ from sample_results import (
     with_misconception,
 )
 
-from autograder.grading import store
+from autograder import files
 from autograder.html import feedback
 from autograder.html import sanitize as pages
 from autograder.results import VERDICTS, Check, Exercise, Manual, Misconception
@@ -597,7 +597,7 @@ def test_a_page_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path, 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(store.os, "replace", full)
+    monkeypatch.setattr(files.os, "replace", full)
     written = feedback.write_all([a_result("a", notes=["second"])], tmp_path)
     assert written.paths == [] and "No space left" in written.problems[0] and "a (" in written.problems[0]
     assert "first" in path.read_text() and [p.name for p in path.parent.iterdir()] == [path.name]
