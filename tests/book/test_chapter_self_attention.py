@@ -276,14 +276,6 @@ def test_cost_is_counted(page):
     assert page.value("map_megabytes") == 16
 
 
-def test_cost_is_measured(page):
-    """Wide margins: the clock of a busy machine."""
-    assert 1.5 < page.value("slope_low") <= page.value("slope_high") < 2.5
-    assert 16 < page.value("growth_low") <= page.value("growth_high") < 200
-    assert lowest_and_highest(page, "online_saves")[1] < 1, "in NumPy the idea alone saves memory, not time"
-    assert lowest_and_highest(page, "whole_4096")[0] > 1 and lowest_and_highest(page, "online_4096")[0] > 1
-
-
 def test_online_softmax_gives_the_same_in_two_blocks(page):
     assert page.value("online_gap") < 1e-12
     total = page.value("online_old") + page.value("online_new")
