@@ -14,7 +14,6 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,7 @@ from nbformat import NotebookNode, v4
 from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograder.errors import AutograderError
+from autograder.files import write_changed
 
 STUDENT_ID = "student-id"
 MADE_FROM = "made-from-text"
@@ -124,10 +124,7 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
     says = f"*Made from `{path.with_suffix('.py').name}`: edit that. Changes made here are not kept.*"
     head = v4.new_markdown_cell(says, id=MADE_FROM, metadata={"digest": _digest(notebook.cells)})
     text = nbformat.writes(NotebookNode({**notebook, "cells": [head, *notebook.cells]}))
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        part = path.with_name(f".part-{os.getpid()}-{path.name}")
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)  # a reader sees the old one or the new one
+    write_changed(path, text.encode("utf-8"))
 
 
 class WithoutOrigin(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
