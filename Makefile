@@ -6,8 +6,8 @@ AUTOGRADER := $(abspath $(BIN)/python) -m autograder
 STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
-# the book is built with its published seeds, whatever the reader's shell has set
-unexport BOOK_SEEDS BOOK_CLAIMS
+# the book is built with its published seeds and with figures, whatever the reader's shell has set
+unexport BOOK_SEEDS BOOK_CLAIMS MPLBACKEND
 
 .PHONY: course test test-all book replicate pyodide editor release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import faulthandler
 import gc
 import json
@@ -10,6 +11,7 @@ import multiprocessing
 import os
 import resource
 import sys
+from collections.abc import Iterator
 
 from autograder.errors import AutograderError
 from autograder.judging.job import Job
@@ -44,7 +46,6 @@ def source_of(job: Job) -> Judged:
     """The parsed source of the job's set, kept from job to job."""
     if job.assignment_version not in _sources:
         _sources.clear()
-        os.environ["MPLBACKEND"] = "agg"  # for a set that draws; others need not import matplotlib
         gc.freeze()  # modules stay: the collector need not look at them again, nor at the end
         gc.enable()  # a worker of the pool imported them without it
         _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment, job.set_checks)
@@ -77,15 +78,30 @@ def guard_worker(seconds: float) -> None:
 def run_job(data: bytes) -> bytes:
     """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
-    source = source_of(job)
-    judge = Judge(job, source)
-    guard_worker(3 * judge.limits.notebook_seconds + 60)
-    try:
-        result = judge.run(sandbox_for(job.sandbox, "torch" in judge.libraries))
-    except AutograderError:
-        raise
-    except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
-        result = judge.broken(error)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
+    with _drawing_without_a_screen():
+        source = source_of(job)
+        judge = Judge(job, source)
+        guard_worker(3 * judge.limits.notebook_seconds + 60)
+        try:
+            result = judge.run(sandbox_for(job.sandbox, "torch" in judge.libraries))
+        except AutograderError:
+            raise
+        except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
+            result = judge.broken(error)
+        finally:
+            faulthandler.cancel_dump_traceback_later()
     return json.dumps(result.to_json()).encode()
+
+
+@contextlib.contextmanager
+def _drawing_without_a_screen() -> Iterator[None]:
+    """For a set that draws (others need not import it); kernels of formgrader's server go on drawing in pages."""
+    before = os.environ.get("MPLBACKEND")
+    os.environ["MPLBACKEND"] = "agg"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["MPLBACKEND"]
+        else:
+            os.environ["MPLBACKEND"] = before

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import nbformat
 import pytest
@@ -42,6 +43,13 @@ def test_right_answers_get_every_point() -> None:
     assert result.auto_score == POINTS
     assert result.events == [] and result.typed_id == "student-07"
     assert all(v == "passed" for name in TESTS for v in verdicts(result, name))
+
+
+def test_judging_leaves_the_process_as_it_was() -> None:
+    """Formgrader's server judges in its own process, and starts kernels that draw."""
+    before = dict(os.environ)
+    grade(RIGHT)
+    assert dict(os.environ) == before
 
 
 def test_an_untouched_notebook_gets_none_and_is_told_why() -> None:
