@@ -164,9 +164,10 @@ class WithoutRubrics(NbGraderPreprocessor):
     """Drops the rubrics before feedback is made of an autograded notebook."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        from autograder.gradebook.autograded import without_rubrics
+        from autograder.gradebook.autograded import RUBRIC
 
-        return without_rubrics(nb), resources
+        nb.cells = [cell for cell in nb.cells if RUBRIC not in cell.metadata]
+        return nb, resources
 
 
 # --- the converters --------------------------------------------------------------------------------------------------

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
-
-from nbformat import NotebookNode
 
 from autograder.course import Course, SetFiles
 from autograder.files import write_changed
@@ -19,16 +18,11 @@ RUBRIC = "autograder_rubric"
 """Metadata of a cell that only those who mark may see."""
 
 
-def autograded_notebook(files: SetFiles, result: Result) -> NotebookNode:
+def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
     """What formgrader shows: the executed notebook, with the rubric behind each written answer.
 
-    Where there is none: the set, with the reason on top of it.
+    Where there is none: the set, with the reason on top of it. It shares what it is made of: not to be changed.
     """
-    return json.loads(_bytes(_plain(files, result)), object_hook=NotebookNode)  # type: ignore[no-any-return]
-
-
-def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
-    """`autograded_notebook` as plain data, which shares what it is made of: to be written out, not to be changed."""
     if result.notebook is not None:
         return {**result.notebook, "cells": list(_with_rubrics(result.notebook["cells"], files.rubrics))}
     reason = html.escape(any_database_takes(result.reason))
@@ -44,12 +38,6 @@ def _with_rubrics(cells: list[dict[str, Any]], rubrics: dict[str, str]) -> Itera
         if grade_id in rubrics:
             said = f"**Model answer and rubric** (for whoever marks; no student sees it)\n\n{rubrics[grade_id]}"
             yield new_cell("markdown", said, f"rubric-{number}", {RUBRIC: grade_id})
-
-
-def without_rubrics(notebook: NotebookNode) -> NotebookNode:
-    """The notebook as its student may see it."""
-    notebook.cells = [c for c in notebook.cells if RUBRIC not in c.metadata]
-    return notebook
 
 
 def any_database_takes(text: str) -> str:
@@ -83,26 +71,27 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
 
 
 class Answers:
-    """A student's answers by grade_id, now and in the run before; both are read when something is asked."""
+    """A student's answers by grade_id, now and in the run before (None: not known); both are read when asked for."""
 
     def __init__(self, course: Course, files: SetFiles, result: Result) -> None:
-        self._course, self._files, self._result = course, files, result
-        self._read: tuple[dict[str, str], dict[str, str] | None] | None = None
+        self.course, self.files, self.result = course, files, result
 
-    def same(self, grade_ids: list[str]) -> bool:
-        """Whether these answers are what they were; False where nothing is known of the run before."""
-        if self._read is None:
-            self._read = _answers(_plain(self._files, self._result)), self._before()
-        now, before = self._read
-        return before is not None and all(before.get(i) == now.get(i) for i in grade_ids)
+    @cached_property
+    def now(self) -> dict[str, str]:
+        return _answers(_plain(self.files, self.result))
 
-    def _before(self) -> dict[str, str] | None:
-        name = self._files.name
-        path = self._course.step_folder("autograded", self._result.student, name) / f"{name}.ipynb"
+    @cached_property
+    def before(self) -> dict[str, str] | None:
+        name = self.files.name
+        path = self.course.step_folder("autograded", self.result.student, name) / f"{name}.ipynb"
         try:
             return _answers(json.loads(path.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def same(self, grade_ids: list[str]) -> bool:
+        """Whether these answers are what they were; False where nothing is known of the run before."""
+        return self.before is not None and all(self.before.get(i) == self.now.get(i) for i in grade_ids)
 
 
 def _answers(notebook: dict[str, Any]) -> dict[str, str]:

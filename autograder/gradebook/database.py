@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import uuid4
 
-from nbgrader.api import Assignment, Grade, Gradebook, Notebook
+from nbgrader.api import Assignment, BaseCell, Grade, Gradebook, Notebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
 from sqlalchemy import Select, create_engine, insert, inspect, select, text, update
 from sqlalchemy.engine import make_url
@@ -121,11 +121,14 @@ def look(course: Course, work: Callable[[Session], T], nothing: T) -> T:
 
 def notebook_of(name: str) -> Select[tuple[str]]:
     """The query for the id of a set's notebook."""
-    return (
-        select(Notebook.id)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
-        .where(Assignment.name == name, Notebook.name == name)
-    )
+    return select(Notebook.id).join(Notebook.assignment).where(Assignment.name == name, Notebook.name == name)
+
+
+def of_cells(table: Any, *columns: Any) -> Select[Any]:
+    """The query for `student`, `cell` (its grade_id) and columns of the rows of Grade or of Comment."""
+    who = SubmittedAssignment.student_id.label("student"), BaseCell.name.label("cell")
+    joined = select(*who, *columns).select_from(table).join(BaseCell, BaseCell.id == table.cell_id)
+    return joined.join(table.notebook).join(SubmittedNotebook.assignment)
 
 
 def insert_rows(db: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:

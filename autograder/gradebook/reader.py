@@ -8,20 +8,12 @@ from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader import utils
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from nbgrader.api import Assignment, Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from autograder.course import Course
-from autograder.gradebook.database import look, notebook_of
+from autograder.gradebook.database import look, notebook_of, of_cells
 from autograder.results import Manual
 
 
@@ -75,47 +67,18 @@ def scores(course: Course, name: str) -> dict[str, StudentScores]:
 
 
 def _scores(db: Session, name: str) -> dict[str, StudentScores]:
-    notebook = notebook_of(name)
-    owners = {}
-    found: dict[str, StudentScores] = {}
-    submitted = db.execute(
-        select(
-            SubmittedNotebook.id,
-            SubmittedAssignment.student_id,
-            SubmittedAssignment.timestamp,
-            SubmittedNotebook.late_submission_penalty,
-        )
-        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-        .where(SubmittedNotebook.notebook_id.in_(notebook))
-        .order_by(SubmittedAssignment.student_id)
-    )
-    for i, student, stamp, penalty in submitted:
-        found[student] = owners[i] = StudentScores({}, penalty, stamp)
-    grades = db.execute(
-        select(
-            Grade.notebook_id,
-            BaseCell.name,
-            Grade.max_score,
-            Grade.auto_score,
-            Grade.manual_score,
-            Grade.extra_credit,
-            Grade.needs_manual_grade,
-        )
-        .join(BaseCell, BaseCell.id == Grade.cell_id)
-        .where(BaseCell.notebook_id.in_(notebook))
-    )
-    for i, cell_name, most, auto, manual, extra, needs in grades:
-        if i in owners:
-            owners[i].cells[cell_name] = CellScore(auto, manual, extra, needs, max_score=most)
-    comments = db.execute(
-        select(Comment.notebook_id, BaseCell.name, Comment.manual_comment, Comment.auto_comment)
-        .join(BaseCell, BaseCell.id == Comment.cell_id)
-        .where(BaseCell.notebook_id.in_(notebook))
-    )
-    for i, cell_name, by_hand, automatic in comments:
-        if i in owners:
-            cell = owners[i].cells.setdefault(cell_name, CellScore())
-            cell.comment, cell.auto_comment = by_hand or "", automatic or ""
+    ours = SubmittedNotebook.notebook_id.in_(notebook_of(name))
+    columns = SubmittedAssignment.student_id, SubmittedNotebook.late_submission_penalty, SubmittedAssignment.timestamp
+    submitted = select(*columns).join(SubmittedNotebook.assignment).order_by(SubmittedAssignment.student_id)
+    found = {student: StudentScores({}, *row) for student, *row in db.execute(submitted.where(ours))}
+    marks = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
+    for student, cell, most, *row in db.execute(of_cells(Grade, Grade.max_score, *marks).where(ours)):
+        score = found[student].cells[cell] = CellScore(*row)
+        score.max_score = most
+    comments = of_cells(Comment, Comment.manual_comment, Comment.auto_comment).where(ours)
+    for student, cell, by_hand, automatic in db.execute(comments):
+        score = found[student].cells.setdefault(cell, CellScore())
+        score.comment, score.auto_comment = by_hand or "", automatic or ""
     return found
 
 

@@ -12,19 +12,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from types import SimpleNamespace
 from typing import Any
 
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    Notebook,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -120,7 +110,7 @@ def _write_rows(
     """Some results of one set; returns remarks."""
     found = db.execute(
         select(Notebook.id, Assignment.id, Assignment.duedate)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .join(Notebook.assignment)
         .where(Notebook.id.in_(notebook_of(files.name)))
     ).one_or_none()
     if found is None:
@@ -224,9 +214,7 @@ class _Lateness:
             return None
         try:
             penalty = self.rule.plugin_inst.late_submission_penalty(student, score, late)
-            if penalty is None:
-                return None
-            return float(self.rule._check_late_penalty(SimpleNamespace(score=score), penalty))
+            return None if penalty is None else float(min(max(penalty, 0), score))
         except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
             said = f"{type(error).__name__}: {error}"
             self.remarks.append(f"{student}: the penalty for lateness could not be computed ({said}); there is none")

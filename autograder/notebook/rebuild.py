@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from nbformat.notebooknode import NotebookNode, from_dict
+from nbformat import NotebookNode
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
 from autograder.notebook.places import (
@@ -32,10 +32,14 @@ from autograder.notebook.places import (
     TEST,
     WRITTEN,
     Place,
+    bare,
+    cut,
     grade_id_of,
+    lined,
+    similar,
+    without_fence,
 )
 from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
-from autograder.notebook.texts import bare, cut, lined, similar, without_fence
 from autograder.text import shown
 
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
@@ -118,14 +122,11 @@ def rebuild(places: list[Place], submission: NotebookNode) -> Rebuilt:
     return result
 
 
-def to_notebook(rebuilt: Rebuilt, source: NotebookNode) -> NotebookNode:
-    """The notebook to show: the source's metadata, the student's text, released text in given and test cells."""
-    notebook: NotebookNode = from_dict(to_content(rebuilt, source))
-    return notebook
-
-
 def to_content(rebuilt: Rebuilt, source: NotebookNode) -> dict[str, Any]:
-    """`to_notebook` as plain data, which shares the source's metadata: to be written out, not to be changed."""
+    """The notebook to show, as JSON: the student's text, and released text in given and test cells.
+
+    It shares the source's metadata: to be written out, not to be changed.
+    """
     cells = []
     for cell in rebuilt.cells:
         text = cell.released if cell.kind in GIVEN else cell.source
