@@ -56,14 +56,13 @@ def configure(c: Any) -> None:
     # RunEngine assigns the penalties for lateness too, with the plugin of AssignLatePenalties.
     c.Autograde.autograde_preprocessors = [f"{HERE}.RunEngine"]
 
-    # A set may be written as text; nbgrader reads a notebook that is made from it.
-    usual = GenerateAssignment.class_traits()["preprocessors"].default()
-    drop = "autograder.notebook.text_source.WithoutOrigin"
-    c.GenerateAssignment.preprocessors = [drop, *(f"{p.__module__}.{p.__name__}" for p in usual)]
-
-    # Rubrics stand beside the answers in autograded/, and stay there.
-    usual = GenerateFeedback.class_traits()["preprocessors"].default()
-    c.GenerateFeedback.preprocessors = [f"{HERE}.WithoutRubrics", *(f"{p.__module__}.{p.__name__}" for p in usual)]
+    # What no student is to see: from which text a notebook was made, and rubrics beside the answers in autograded/.
+    for converter, drop in (
+        (GenerateAssignment, "autograder.notebook.text_source.WithoutOrigin"),
+        (GenerateFeedback, f"{HERE}.WithoutRubrics"),
+    ):
+        usual = converter.class_traits()["preprocessors"].default()
+        c[converter.__name__].preprocessors = [drop, *(f"{p.__module__}.{p.__name__}" for p in usual)]
 
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.

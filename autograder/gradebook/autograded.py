@@ -45,14 +45,6 @@ def any_database_takes(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def _bytes(notebook: Any) -> bytes:
-    """The notebook as a file; half characters of a student's output, which no file can hold, become `?`.
-
-    Without line breaks: those would take ten times as long to write, and only programs read this file.
-    """
-    return json.dumps(notebook, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-
-
 def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     """Write `autograded/<student>/<set>/`: the notebook, the set's data files and the timestamp. Raises OSError.
 
@@ -61,7 +53,9 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     """
     folder = course.step_folder("autograded", result.student, files.name)
     submitted = course.step_folder("submitted", result.student, files.name)
-    wanted = {f"{files.name}.ipynb": _bytes(_plain(files, result)), **files.files}
+    # Without line breaks, which would take ten times as long. No file can hold half characters: they become `?`.
+    notebook = json.dumps(_plain(files, result), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    wanted = {f"{files.name}.ipynb": notebook, **files.files}
     if read_timestamp(submitted)[0] is not None:
         wanted[TIMESTAMP] = stamp_bytes(submitted)
     else:

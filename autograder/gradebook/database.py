@@ -15,7 +15,7 @@ from uuid import uuid4
 
 from nbgrader.api import Assignment, BaseCell, Grade, Gradebook, Notebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
-from sqlalchemy import Select, create_engine, insert, inspect, select, text, update
+from sqlalchemy import Select, create_engine, insert, inspect, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -59,13 +59,12 @@ def _begin(url: str) -> None:
     """
     engine = create_engine(url)
     try:
-        if not inspect(engine).get_table_names():
-            from alembic.script import ScriptDirectory  # takes a while, and is for a new gradebook only
+        with engine.begin() as connection:
+            if not inspect(connection).get_table_names():
+                from alembic.migration import MigrationContext  # takes a while, and is for a new gradebook only
+                from alembic.script import ScriptDirectory
 
-            version = ScriptDirectory(ALEMBIC_DIR).get_current_head()
-            with engine.begin() as connection:
-                connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
-                connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": version})
+                MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
     finally:
         engine.dispose()
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nbformat import NotebookNode
-from nbgrader import utils
 from nbgrader.api import Assignment, Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from autograder.course import Course
 from autograder.gradebook.database import look, notebook_of, of_cells
+from autograder.judging.source import Source
 from autograder.results import Manual
 
 
@@ -87,7 +86,8 @@ def manual_marks(course: Course, name: str) -> dict[tuple[str, str], dict[str, M
 
     A comment on a solution cell belongs to the exercise whose tests judge that cell. Raises GradebookError.
     """
-    judges = _judges(course.set_files(name).source)
+    tests = Source(course.set_files(name).source).tests.values()
+    judges = {solution: test.grade_id for test in tests for solution in test.solution_ids}
     marks: dict[tuple[str, str], dict[str, Manual]] = {}
     for student, found in scores(course, name).items():
         mine: dict[str, Manual] = {}
@@ -100,22 +100,6 @@ def manual_marks(course: Course, name: str) -> dict[tuple[str, str], dict[str, M
         if mine:
             marks[student, name] = mine
     return marks
-
-
-def _judges(source: NotebookNode) -> dict[str, str]:
-    """The exercise's grade_id for each solution cell: the next test cell's, or its own for a written answer."""
-    judges: dict[str, str] = {}
-    waiting: list[str] = []
-    for cell in source.cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if utils.is_solution(cell) and not utils.is_grade(cell) and cell.cell_type == "code":
-            waiting.append(grade_id)
-        elif utils.is_grade(cell):
-            judges[grade_id] = grade_id
-            if not utils.is_solution(cell):
-                judges.update(dict.fromkeys(waiting, grade_id))
-                waiting = []
-    return judges
 
 
 # --- the class and the set -------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cache
 from typing import Any
 
 from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
@@ -137,7 +137,8 @@ def _write_rows(
     grades = rows_of(Grade, graded, *marks)
     comments = rows_of(Comment, commented, "auto_comment")
 
-    lateness = _Lateness(course)
+    remarks: list[str] = []
+    late_plugin = cache(lambda: _late_plugin(course))
     penalties, new_grades, new_comments = {}, {}, {}
     for student, result in results.items():
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
@@ -153,12 +154,19 @@ def _write_rows(
             new_comments[rows[student], cell] = {"auto_comment": _comment(result, name in unanswered)}
         old = came.known.get(keys[student])
         until = due and due + ((old and old.extension) or timedelta())
-        late = lateness.penalty(student, score, stamps[student], until)
-        penalties[of_student[student]] = {"late_submission_penalty": late}
+        stamp, taken = stamps[student], None
+        if stamp and until and stamp > until and (plugin := late_plugin()):
+            try:
+                taken = plugin.late_submission_penalty(student, score, (stamp - until).total_seconds())
+                taken = None if taken is None else float(min(max(taken, 0), score))
+            except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
+                why = f"{type(error).__name__}: {error}"
+                remarks.append(f"{student}: the penalty for lateness could not be computed ({why}); there is none")
+        penalties[of_student[student]] = {"late_submission_penalty": taken}
     submitted.put(penalties)
     grades.put(new_grades)
     comments.put(new_comments)
-    return lateness.remarks
+    return remarks
 
 
 def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) -> CellScore:
@@ -186,39 +194,21 @@ def _comment(result: Result, unanswered: bool) -> str | None:
     return "No response." if unanswered else None
 
 
-class _Lateness:
-    """What nbgrader's AssignLatePenalties does, with the course's own plugin."""
+def _late_plugin(course: Course) -> Any:
+    """The plugin with which nbgrader's AssignLatePenalties would take points off; None where it is off.
 
-    def __init__(self, course: Course) -> None:
-        self.course = course
-        self.remarks: list[str] = []
-
-    @cached_property
-    def rule(self) -> Any:
-        """nbgrader's preprocessor, with its plugin. Raises CourseError."""
-        # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
-        sys.path.insert(0, str(self.course.root))
-        try:
-            rule = AssignLatePenalties(config=self.course.config, log=log)
-            rule.init_plugin()
-        except Exception as error:
-            raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
-        finally:
-            sys.path.remove(str(self.course.root))
-        return rule
-
-    def penalty(self, student: str, score: float, came: datetime | None, due: datetime | None) -> float | None:
-        """Points to take off `score`; None where nothing is late, or the course takes nothing off."""
-        late = (came - due).total_seconds() if came and due else 0.0
-        if late <= 0 or not self.rule.enabled:
-            return None
-        try:
-            penalty = self.rule.plugin_inst.late_submission_penalty(student, score, late)
-            return None if penalty is None else float(min(max(penalty, 0), score))
-        except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
-            said = f"{type(error).__name__}: {error}"
-            self.remarks.append(f"{student}: the penalty for lateness could not be computed ({said}); there is none")
-            return None
+    Raises CourseError.
+    """
+    # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
+    sys.path.insert(0, str(course.root))
+    try:
+        rule = AssignLatePenalties(config=course.config, log=log)
+        rule.init_plugin()
+    except Exception as error:
+        raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
+    finally:
+        sys.path.remove(str(course.root))
+    return rule.plugin_inst if rule.enabled else None
 
 
 # --- the class -------------------------------------------------------------------------------------------------------

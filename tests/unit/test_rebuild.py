@@ -638,7 +638,7 @@ def test_old_formats_and_incomplete_cells(done, hand_in):
     nbformat.validate(notebook)
     assert [c.source for c in notebook.cells] == ["a = 1\nb = 2", "x\ny", "", "", ""]
     assert [c.id for c in notebook.cells] == ["cell-0", "cell-1", "same", "cell-3", "colab-id"]
-    assert notebook.cells[4].metadata == {"nbgrader": {}, "tags": ["a;b"]}
+    assert notebook.cells[4].metadata == {"tags": ["a;b"]}
     assert len(notes) == 3
 
 
