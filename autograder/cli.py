@@ -74,13 +74,9 @@ def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> l
 
 
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 folder_option = partial(
-    click.option,
-    "--course",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    show_default=True,
-    help="The course folder (it holds nbgrader_config.py).",
+    click.option, "--course", type=FOLDER, default=".", help="The course folder (it holds nbgrader_config.py)."
 )
 course_option = folder_option(callback=course_in)
 sets_argument = click.argument("sets", nargs=-1, metavar="[SET]...")
@@ -88,11 +84,11 @@ sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar=
 students_option = click.option(
     "--student", "-s", "students", multiple=True, metavar="ID", help="A student; may be repeated."
 )
-jobs_option = click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+jobs_option = click.option("--jobs", "-j", default=os.cpu_count() or 1, help="Worker processes.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="attention-by-hand", prog_name="autograder")
 def cli() -> None:
     """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
@@ -144,8 +140,7 @@ def collect(
         click.echo(json.dumps(done.to_json()))
     else:
         _say_collected(done, dry_run)
-    for line in done.remarks:
-        err.print(f"[yellow]{escape(line)}")
+    _warn(done.remarks)
     _end_with(done.problems)
 
 
@@ -178,7 +173,6 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
     "--sandbox",
     type=click.Choice(["bubblewrap", "none"]),
     default="bubblewrap",
-    show_default=True,
     help="'none' runs students' code unconfined: it may read and change everything you can.",
 )
 @json_option
@@ -269,14 +263,13 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
     if len(rows) <= LONGEST_TABLE:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
-            is_graded = row["status"] == GRADED
-            score = f"{row['score']:g} of {row['points']:g}" if is_graded else row["status"]
-            table.add_row(
-                escape(row["student"]), score, escape("; ".join(row["events"]) if is_graded else row["reason"])
-            )
+            if row["status"] == GRADED:
+                score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
+            else:
+                score, said = row["status"], row["reason"]
+            table.add_row(escape(row["student"]), score, escape(said))
         out.print(table)
-    for line in remarks:
-        err.print(f"[yellow]{escape(line)}")
+    _warn(remarks)
 
 
 @cli.command()
@@ -335,15 +328,10 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
     "form",
     type=click.Choice(["csv", "json", "canvas", "moodle"]),
     default="csv",
-    show_default=True,
     help="canvas and moodle: what these systems import.",
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file (default: the terminal).")
-@click.option(
-    "--template",
-    type=FILE,
-    help="A Canvas gradebook, or a Moodle grading worksheet, to be filled in.",
-)
+@click.option("--template", type=FILE, help="A Canvas gradebook, or a Moodle grading worksheet, to be filled in.")
 @click.option("--column", "columns", multiple=True, metavar="SET=TITLE", help="The template's column of a set.")
 @click.option("--partial", is_flag=True, help="canvas, moodle: also scores with answers that nobody has marked yet.")
 def export(
@@ -372,17 +360,20 @@ def export(
     if not is_lms:
         sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
     elif template:
-        fill = lms.fill_canvas if form == "canvas" else lms.fill_moodle
-        sheet = fill(template, found, partial, named)
+        sheet = (lms.fill_canvas if form == "canvas" else lms.fill_moodle)(template, found, partial, named)
     else:
         sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
     if output:
         write_atomically(output, sheet.text.encode())
-    if not output:
+    else:
         click.echo(sheet.text, nl=False)
-    for line in [*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks]:
-        err.print(f"[yellow]{escape(line)}")
+    _warn([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
     _end_with(sheet.problems)
+
+
+def _warn(remarks: list[str]) -> None:
+    for line in remarks:
+        err.print(f"[yellow]{escape(line)}")
 
 
 def _end_with(problems: list[str]) -> None:
@@ -396,7 +387,7 @@ def _end_with(problems: list[str]) -> None:
 @cli.command()
 @course_option
 @sets_argument
-@click.option("--seeds", default=200, show_default=True, help="Runs of the hidden checks with fresh inputs.")
+@click.option("--seeds", default=200, help="Runs of the hidden checks with fresh inputs.")
 @click.option("--quick", is_flag=True, help="Judge variants in this process instead of the sandbox.")
 @jobs_option
 @json_option

@@ -105,17 +105,11 @@ def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterat
     private = _private_lines(files)
     for path, data in found.items():
         text = data.decode("utf-8", "replace")
-        if Path(path).name in PRIVATE:
-            yield f"{path} is private"
-        for marker in MARKERS:
-            if marker in text:
-                yield f"{path} holds {marker!r}"
+        yield from (f"{path} holds {marker!r}" for marker in MARKERS if marker in text)
         cells = nbformat.reads(text, as_version=4).cells if path.endswith(".ipynb") else []
         texts = [cell.source for cell in cells] or [text]
         lines = {line.strip() for part in texts for line in part.splitlines()}
-        for line, what in private.items():
-            if line in lines:
-                yield f"{path} holds a line of {what}"
+        yield from (f"{path} holds a line of {what}" for line, what in private.items() if line in lines)
     if notebook in found:
         yield from _differences(course, files, nbformat.reads(found[notebook].decode("utf-8"), as_version=4))
 
@@ -144,8 +138,7 @@ def _private_lines(files: SetFiles) -> dict[str, str]:
 
 
 def _telling(text: str) -> list[str]:
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if len(line) >= TELLING]
+    return [line.strip() for line in text.splitlines() if len(line.strip()) >= TELLING]
 
 
 def _differences(course: Course, files: SetFiles, released: nbformat.NotebookNode) -> Iterator[str]:

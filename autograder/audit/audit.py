@@ -80,6 +80,11 @@ class _Audit:
     def breach(self, kind: str, exercise: str, text: str) -> None:
         self.report.breaches.append(Breach(kind, exercise, text))
 
+    def ask_least(self, kind: str, part: str, whole: str, least: float, what: str) -> None:
+        some, all_ = self.report.total(part), self.report.total(whole)
+        if all_ and some / all_ < least:
+            self.breach(kind, "", f"only {some} of {all_} {what} (at least {least:.0%})")
+
     def run(self) -> None:
         self.bench.prepare()
         self.make_rows()
@@ -194,10 +199,7 @@ class _Audit:
             self._variants_here()
         else:
             self._variants_in_sandbox()
-        wrong, named = self.report.total("wrong"), self.report.total("named")
-        if wrong and named / wrong < LEAST_NAMED:
-            said = f"only {named} of {wrong} misconceptions are named first (at least {LEAST_NAMED:.0%})"
-            self.breach("naming", "", said)
+        self.ask_least("naming", "named", "wrong", LEAST_NAMED, "misconceptions are named first")
 
     def _variants_here(self) -> None:
         cases = [(t, vs) for t in self.source.tests.values() if (vs := self.variants_of(t))]
@@ -231,8 +233,8 @@ class _Audit:
         whole = submission(self.files, self.source.solutions)
         cases = [("reference-0", whole), ("released", as_bytes(self.files.released))]
         for v in variants:  # each in the cell of its exercise, and the reference everywhere else
-            change = dict([cell_with(self.source, v)])
-            cases.append((f"{v.exercise}.{v.name}", submission(self.files, self.source.solutions, change=change)))
+            texts = {**self.source.solutions, **cell_with(self.source, v)}
+            cases.append((f"{v.exercise}.{v.name}", submission(self.files, texts)))
         cases += [(f"reference-{n}", whole) for n in range(1, TIMED_RUNS + 1)]
         judged = graded(self.files, cases, self.settings)
         results = {result.student: result for result in self.watched("submissions", judged, len(cases))}
@@ -304,9 +306,7 @@ class _Audit:
             if number not in used:
                 said = f"no survivor of {entry.exercise!r} turns {entry.old!r} into {entry.new!r}: drop that line"
                 self.breach("mutant", "", said)
-        mutants, killed = self.report.total("mutants"), self.report.total("killed")
-        if mutants and killed / mutants < LEAST_KILLED:
-            self.breach("mutant", "", f"only {killed} of {mutants} mutants are killed (at least {LEAST_KILLED:.0%})")
+        self.ask_least("mutant", "killed", "mutants", LEAST_KILLED, "mutants are killed")
 
     # 5. seeds
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -232,31 +233,28 @@ def _numbers(value: Any) -> bool:
     return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
 
 
-def submission(
-    files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT, change: dict[str, str] | None = None
-) -> bytes:
-    """A notebook as a student would hand it in: the released one with `solutions` (by grade_id) and then `change`."""
+def submission(files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT) -> bytes:
+    """A notebook as a student would hand it in: the released one with `solutions`, the texts of cells by grade_id."""
     notebook = deepcopy(files.released)
     for cell in notebook.cells:
         meta = cell.metadata.get("nbgrader", {})
         if not meta and cell.cell_type == "code" and "student_id" in bound_names(cell.source):
             cell.source = f"student_id = {student_id!r}"
         elif meta.get("solution") and cell.cell_type == "code":
-            text = (change or {}).get(meta["grade_id"], solutions[meta["grade_id"]])
-            marks = "BEGIN SOLUTION", "END SOLUTION"
-            cell.source = "\n".join(line for line in text.split("\n") if not any(mark in line for mark in marks))
+            lines = solutions[meta["grade_id"]].split("\n")
+            cell.source = "\n".join(line for line in lines if not re.search("(BEGIN|END) SOLUTION", line))
         elif meta.get("solution"):
             cell.source = "An answer in words."
     return as_bytes(notebook)
 
 
-def cell_with(source: Source, variant: Variant) -> tuple[str, str]:
-    """Where the variant belongs: the grade_id of its exercise's cell, and the text of that cell with it."""
+def cell_with(source: Source, variant: Variant) -> dict[str, str]:
+    """The grade_id of the cell where the variant belongs, and the text of that cell with it."""
     grade_id, text = next((g, t) for g, t in source.solutions.items() if variant.exercise in bound_names(t))
     if variant.whole_cell:
-        return grade_id, variant.source
+        return {grade_id: variant.source}
     value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
-    return grade_id, f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
+    return {grade_id: f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"}
 
 
 def as_bytes(notebook: nbformat.NotebookNode) -> bytes:

@@ -30,7 +30,7 @@ from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 from autograder.text import shown
 
-JUDGING = "catalogue checks errors figures files judging misconceptions notebook pictures results sandbox text".split()
+JUDGING = ("catalogue", "checks", "errors", "figures", "files", "judging", "notebook", "results", "sandbox", "text")
 """The modules and rooms of the package that may decide a verdict."""
 
 

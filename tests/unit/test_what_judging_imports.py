@@ -19,8 +19,6 @@ DECIDING = (
     "checks",
     "figures",
     "catalogue",
-    "misconceptions",
-    "pictures",
 )
 
 
