@@ -144,7 +144,7 @@ class _Collection:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
         with Sources(limits) as opened:
             for number, source in enumerate(sources):
-                for student, item in self._matched(source, list(opened.files(source))):
+                for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
             placed = [student for student in sorted(groups) if self._put(student, list(groups[student].values()))]
         self._say_late()
