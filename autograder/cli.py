@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 LONGEST_TABLE = 60
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 class Commands(click.Group):
