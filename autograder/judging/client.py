@@ -158,7 +158,7 @@ class Client:
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
         each = min(self.call_seconds, self.budget)
-        seconds = min(each * len(question.get("parts", "1")), self.budget)
+        seconds = min(each * question.get("count", 1), self.budget)
         header = {**question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
         self.is_new = False
         start, received = time.monotonic(), self.transport.received
@@ -322,7 +322,8 @@ class Client:
     def _send(self) -> None:
         """All that waits goes in one message; what is not answered, as an earlier part failed, waits on."""
         places = {id(promise): number for number, promise in enumerate(self.waiting)}
-        parts, blobs = [], []
+        parts: list[dict[str, Any]] = []
+        blobs: list[bytes] = []
         for promise in self.waiting:
             source = promise.target._promise
             of: Any = promise.target._id
@@ -335,7 +336,7 @@ class Client:
         if parts[0]["target"] is None:
             raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
         try:
-            reply, answer = self._answered({"op": "several", "parts": parts}, blobs)
+            reply, answer = self._answered({"op": "several", "count": len(parts)}, [json.dumps(parts).encode(), *blobs])
         except StudentRaised as error:
             self._record(self.waiting[0], error=error)
             raise

@@ -94,8 +94,8 @@ def _rehearse() -> None:
             call["args"] = [pack(value, blobs, repr), pack(value.T, blobs, repr), 1]
             call["blobs"] = len(blobs)
             workspace.answer({"op": "get", "names": ["first"], "forget": True}, [])
-            several: Header = {"op": "several", "parts": [call, call], "seconds": 1.0, "all_seconds": 2.0}
-            reply, _ = workspace.answer(several, [*blobs, *blobs])
+            several: Header = {"op": "several", "seconds": 1.0, "all_seconds": 2.0}
+            reply, _ = workspace.answer(several, [json.dumps([call, call]).encode(), *blobs, *blobs])
             assert len(reply["replies"]) == 2, reply
 
 
