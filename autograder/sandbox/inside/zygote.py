@@ -166,6 +166,7 @@ class Warm:
         import numpy.linalg
         import numpy.random  # noqa: F401
 
+        from autograder.sandbox.inside import server  # noqa: F401
         from autograder.sandbox.inside.shell import Shell
 
         os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
