@@ -22,6 +22,8 @@ CallBack = Callable[[Header, Blobs], Message]
 
 
 class Transport(Protocol):
+    is_remote: bool
+    """Whether a message costs more than what it asks, so that it should ask much."""
     received: int
     """Bytes that the answers so far take up in this process."""
 
@@ -31,6 +33,8 @@ class Transport(Protocol):
 
 class LocalTransport:
     """Asks a namespace in this very process: reference solutions, catalogue variants and mutants, which are trusted."""
+
+    is_remote = False
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.workspace = Workspace(namespace, seconds=False)
@@ -55,6 +59,8 @@ class LocalTransport:
 
 class RemoteTransport:
     """Asks a confined student process until `deadline` (of time.monotonic). Once it is gone, every request says so."""
+
+    is_remote = True
 
     def __init__(self, student: Student, deadline: float) -> None:
         self.student = student

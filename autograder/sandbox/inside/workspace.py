@@ -6,6 +6,7 @@ answer as data from a stranger.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -109,13 +110,15 @@ class Workspace:
     def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
 
+        They are the first blob, as JSON: the same text for a whole class.
+
         The target of a part is the number of an object, or {"reply": n} for the object that part n of this message
         gave. A part has `seconds`, all have `all_seconds` together; a large answer ends the message.
         """
         end = time.monotonic() + request["all_seconds"]
         replies: list[Header] = []
-        start, size = 0, 0
-        for part in request["parts"]:
+        start, size = 1, 0
+        for part in json.loads(blobs[0]):
             target = part["target"]
             if isinstance(target, dict):
                 node = replies[target["reply"]].get("ok")
