@@ -41,19 +41,7 @@ class LocalTransport:
         self.received = 0
 
     def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
-        def direct(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-            sent: Blobs = []
-            request = {
-                "callback": number,
-                "args": [self.workspace.out(a, sent) for a in args],
-                "kwargs": {k: self.workspace.out(v, sent) for k, v in kwargs.items()},
-            }
-            reply, back = call_back(request, sent)
-            if "error" in reply:
-                raise RuntimeError(reply["error"])
-            return self.workspace.read(reply["ok"], back)
-
-        self.workspace.call_back = direct
+        self.workspace.call_back = call_back
         return self.workspace.answer(header, blobs)
 
 
