@@ -313,7 +313,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
     old = {name: store.before(name) for name in names}
     with progress_bar() as bar:
         alike = {
-            name: near_identical(results[name], [code_of(course.set_files(name).released)])
+            name: near_identical(results[name], code_of(course.set_files(name).released))
             for name in bar.track(names, description="comparing code")
         }
     write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)

@@ -67,7 +67,11 @@ def configure(c: Any) -> None:
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
     c.HTMLExporter.sanitize_html = True
-    c.HTMLExporter.filters = {"markdown2html": "autograder.html.sanitize.markdown"}
+    # Both filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
+    c.HTMLExporter.filters = {
+        "markdown2html": "autograder.html.sanitize.markdown",
+        "highlight_code": "autograder.html.sanitize.highlighted",
+    }
     _install()
 
 

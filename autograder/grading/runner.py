@@ -27,6 +27,7 @@ from autograder.notebook.finder import find_notebook
 from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_notebook
 from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
+from autograder.sandbox.inside.confinement import die_with_parent
 from autograder.sandbox.launcher import BUBBLEWRAP
 from autograder.text import shown
 
@@ -145,8 +146,14 @@ class Prepared:
 
 
 def local_executor(jobs: int) -> Executor:
-    """A pool of fresh processes, each with a warm sandbox of its own."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=import_without_web_addresses)
+    """A pool of fresh processes, each with a warm sandbox of its own; a kill of this process ends them too."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=begin_worker)
+
+
+def begin_worker() -> None:
+    """What a process of the pool does first."""
+    die_with_parent()
+    import_without_web_addresses()
 
 
 class Run:

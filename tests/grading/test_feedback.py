@@ -528,6 +528,8 @@ SOURCE_BOMBS = {
     "tildes": "~~a" * 6_000,
     "references": "[a]: <" * 3_000,
     "headings": "#" * 19_000,
+    "blank lines": " \n" * 15_000,
+    "bars in lines": "a" + "|\n" * 9_990,
 }
 
 
@@ -538,6 +540,27 @@ def test_source_bombs_cost_little(bomb):
         start = time.process_time()
         read(feedback.render(only(cell)))
         assert time.process_time() - start < 4, cell["cell_type"]
+
+
+def test_nbconverts_pages_are_bounded_too():
+    """Formgrader and nbgrader's feedback, with the settings that `configure` makes."""
+    from nbconvert.exporters import HTMLExporter
+    from nbformat import v4
+    from traitlets.config import Config
+
+    from autograder.nbgrader_plugin import configure
+
+    config = Config()
+    configure(config)
+    cells = [
+        v4.new_code_cell(" \n" * 15_000 + "x = 1"),
+        v4.new_markdown_cell("a" + "|\n" * 9_990),
+        v4.new_code_cell("y = 2"),
+    ]
+    start = time.perf_counter()
+    html, _ = HTMLExporter(config=config).from_notebook_node(v4.new_notebook(cells=cells))
+    assert time.perf_counter() - start < 10
+    assert "x = 1" in html and re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
