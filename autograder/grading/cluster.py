@@ -18,9 +18,8 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, ParamSpec, TypeVar
 
-from autograder import import_without_web_addresses
+from autograder import begin_worker
 from autograder.errors import AutograderError, missing_extra
-from autograder.sandbox.inside.confinement import die_with_parent
 
 CONNECT_SECONDS = 20
 _local = threading.local()
@@ -66,8 +65,7 @@ class JobProcess:
 
 def answer_jobs(pipe: Connection) -> None:
     """What the process of a `JobProcess` does until the other end is closed."""
-    die_with_parent()
-    import_without_web_addresses()
+    begin_worker()
     from autograder.judging.worker import be_worker, run_job
 
     be_worker()

@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
 
-from autograder import __version__, import_without_web_addresses
+from autograder import __version__, begin_worker
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
 from autograder.judging.job import Job
@@ -27,7 +27,6 @@ from autograder.notebook.finder import find_notebook
 from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_notebook
 from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
-from autograder.sandbox.inside.confinement import die_with_parent
 from autograder.sandbox.launcher import BUBBLEWRAP
 from autograder.text import shown
 
@@ -148,12 +147,6 @@ class Prepared:
 def local_executor(jobs: int) -> Executor:
     """A pool of fresh processes, each with a warm sandbox of its own; a kill of this process ends them too."""
     return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=begin_worker)
-
-
-def begin_worker() -> None:
-    """What a process of the pool does first."""
-    die_with_parent()
-    import_without_web_addresses()
 
 
 class Run:
