@@ -112,6 +112,8 @@ def _(rng):
     compare(gradients(Scale(3), x)[0], gradients(reference.Scale(3), x)[0], atol=1e-4)""",
     ),
 }
+FULL = {name: float(points) for name, (points, _, _) in TESTS.items()}
+NOTHING = dict.fromkeys(TESTS, 0.0)
 IMPORTS = (
     "from autograder.checks import agrees, check, compare, fail, gradients, parameter_gradients, reference, uses\n"
 )
@@ -237,3 +239,14 @@ def _texts(outputs: Iterable[dict[str, Any]]) -> Iterable[str]:
     for output in outputs:
         for text in (output.get("text", ""), output.get("data", {}).get("text/plain", ""), output.get("evalue", "")):
             yield text if isinstance(text, str) else "".join(text)
+
+
+def every(body: str) -> dict[str, str]:
+    """All functions with the same body; the worksheet's answer is what `softmax` gives for nothing."""
+    return {
+        "sheet": f"def given():\n{body}\nsheet_answer = given()",
+        "softmax": f"def softmax(z=None):\n{body}",
+        "attend": f"def attend(Q, K, V):\n{body}",
+        "twice": f"def twice(f, x):\n{body}",
+        "scale": f"def Scale(width):\n{body}",
+    }
