@@ -289,8 +289,8 @@ keep = socket.socket(socket.AF_UNIX); keep.bind('\\0note'); keep.listen()
 import numpy, torch, IPython, builtins
 numpy.note = torch.note = builtins.note = IPython.note = note
 libc = ctypes.CDLL(None, use_errno=True)
-for text, ring in ((note.encode(), -3), (b'x', -4)):
-    print('key', libc.syscall(248, b'user', b'note', text, len(text), ring))
+kept = [libc.syscall(248, b'user', b'note', text, len(text), ring) for text, ring in ((note.encode(), -3), (b'x', -4))]
+print('key', *kept)
 print('shm', libc.shmget(4711, 4096, 0o1666), 'queue', libc.msgget(4711, 0o1666))
 get_ipython().user_ns['note'] = note
 numpy.random.seed(4711)
