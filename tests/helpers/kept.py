@@ -6,6 +6,8 @@ import fcntl
 import hashlib
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -68,3 +70,14 @@ def proved_once(what: str, state: str, prove: Callable[[], None]) -> None:
     prove()
     PROOFS.mkdir(parents=True, exist_ok=True)
     proof.write_text(state, encoding="utf-8")
+
+
+def audit_in_its_own_process(name: str, *options: str) -> None:
+    """Audit a set of this repository by the command; AssertionError with what it said where there is a breach.
+
+    An audit forks, and the process of a test run may hold threads of a browser, a cluster or torch that a fork would
+    leave with their locks taken.
+    """
+    command = [sys.executable, "-m", "autograder", "audit", name, "--jobs", "2", *options]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
