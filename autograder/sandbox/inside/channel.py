@@ -11,9 +11,10 @@ import socket
 import struct
 import time
 
-from autograder.sandbox.inside.protocol import MAX_BLOBS, Blobs, Header, Message, ProtocolError
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 
-MAX_HEADER = 32 * 1024 * 1024
+UNBOUNDED = 2**32, 2**64
+MAX_ANSWER = 8 * 1024**2, 64 * 1024**2  # bytes of header and of blobs that a student's process may send at once
 PIECE = 64 * 1024  # bytes that are read at once at least
 FRAME = struct.Struct("!IQ")
 LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -58,23 +59,23 @@ def parse(head: bytes, body: bytes) -> Message:
 
 
 class Channel:
-    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write."""
+    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write.
 
-    def __init__(self, sock: socket.socket, max_header: int = MAX_HEADER, max_blobs: int = MAX_BLOBS) -> None:
+    `max_sent` and `max_received` are bytes of header and of blobs.
+    """
+
+    def __init__(
+        self, sock: socket.socket, max_sent: tuple[int, int] = UNBOUNDED, max_received: tuple[int, int] = UNBOUNDED
+    ) -> None:
         self.sock = sock
-        self.max_header = max_header
-        self.max_blobs = max_blobs
+        self.max_sent = max_sent
+        self.max_received = max_received
         self.received = 0
-        self.max_sent: tuple[int, int] | None = None
         self._came = bytearray()  # what has come and is not read yet
 
     def _set_timeout(self, deadline: float | None) -> None:
-        if deadline is None:
-            if self.sock.gettimeout() is not None:
-                self.sock.settimeout(None)
-            return
-        left = deadline - time.monotonic()
-        if left <= 0:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
             raise TimeoutError
         self.sock.settimeout(left)
 
@@ -95,10 +96,10 @@ class Channel:
         return data
 
     def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
-        """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""
+        """Raises Closed or TimeoutError; TooLarge, with nothing sent."""
         data = memoryview(frame(header, blobs))
         sizes = FRAME.unpack(data[: FRAME.size])
-        if self.max_sent is not None and (sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]):
+        if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
             raise TooLarge(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
         try:
             while data:
@@ -110,7 +111,7 @@ class Channel:
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
         head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
-        if head_size > self.max_header or body_size > self.max_blobs:
+        if head_size > self.max_received[0] or body_size > self.max_received[1]:
             raise ProtocolError("an answer is too large")
         data = self._read(head_size + body_size, deadline)
         return parse(data[:head_size], data[head_size:])

@@ -19,7 +19,7 @@ import time
 from typing import Any
 
 from autograder.sandbox.inside import seccomp
-from autograder.sandbox.inside.channel import Channel, frame
+from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, frame
 from autograder.sandbox.inside.confinement import confine, die_with_parent, fork_into_namespaces, keep_only, leave_root
 from autograder.sandbox.inside.processes import (
     PF_EXITING,
@@ -50,13 +50,12 @@ def student_process(
     os.setsid()  # signals to its own group must not reach the warm process, which is outside the PID namespace
     die_with_parent()
     keep_only(sock.detach())
-    channel = Channel(socket.socket(fileno=3))
+    channel = Channel(socket.socket(fileno=3), max_sent=MAX_ANSWER)
     try:
         confine(limits, outside, base)
     except OSError as error:
         channel.send({"refused": str(error)})
         os._exit(1)
-    channel.max_sent = limits["answer_header"], limits["answer_blobs"]
     channel.send({"ready": os.getpid()})
     server.serve(shell, channel)
 
