@@ -37,7 +37,7 @@ class LocalTransport:
     is_remote = False
 
     def __init__(self, namespace: dict[str, Any]) -> None:
-        self.workspace = Workspace(namespace, seconds=False)
+        self.workspace = Workspace(namespace, use_time_limit=False)
         self.received = 0
 
     def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:

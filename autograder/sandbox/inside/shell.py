@@ -16,15 +16,15 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograder.sandbox.inside.limits import MAX_TEXT, describe, time_limit
+from autograder.sandbox.inside.workspace import MAX_TEXT, describe, time_limit
 
+# What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing.
 FIRST_CELLS = (
     "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
     "text = 'a single line is tokenised'",
     "def half(x):\n    return 1 / x\nhalf(0)",
     "an error of = = syntax",
 )
-"""What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
 UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
