@@ -225,16 +225,13 @@ class Workspace:
             if request["of"] is not None:
                 outputs = outputs[request["of"]]
             total = _weighted_sum(torch, outputs)
-            names: Sequence[Any]
-            targets: Sequence[Any]
-            if request["parameters"]:
-                names, targets = zip(*function.named_parameters(), strict=True)
-            else:
-                names, targets = request["wrt"], [args[i] for i in request["wrt"]]
-            found: Sequence[Any] = [None] * len(targets)
+            wanted = (
+                dict(function.named_parameters()) if request["parameters"] else {i: args[i] for i in request["wrt"]}
+            )
+            found: Sequence[Any] = [None] * len(wanted)
             if total.requires_grad:
-                found = torch.autograd.grad(total, targets, allow_unused=True)
-        value = dict(zip(names, found, strict=True)) if request["parameters"] else list(found)
+                found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
+        value = dict(zip(wanted, found, strict=True)) if request["parameters"] else list(found)
         return {"ok": self.out(value, sent)}
 
     def do_replace(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
