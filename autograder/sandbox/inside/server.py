@@ -19,9 +19,9 @@ import numpy.fft
 import numpy.linalg
 import numpy.random
 
-from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed, TooLarge
+from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
 from autograder.sandbox.inside.confinement import confine, die_with_parent, keep_only
-from autograder.sandbox.inside.protocol import Blobs, Header, Message, pack
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError, pack
 from autograder.sandbox.inside.shell import Shell, Stream
 from autograder.sandbox.inside.workspace import Workspace
 
@@ -98,6 +98,6 @@ def serve(shell: Shell, channel: Channel) -> NoReturn:
             reply, sent = workspace.answer(request, blobs)
         try:
             channel.send({"number": asked[-1], **reply}, sent)
-        except TooLarge as error:
+        except ProtocolError as error:
             said = {"kind": "exception", "type": "TooLarge", "message": str(error), "where": ""}
             channel.send({"number": asked[-1], "error": said})

@@ -89,23 +89,18 @@ class Workspace:
         self.is_student_file = is_student_file
         self.use_time_limit = use_time_limit
         self.objects: dict[int, Any] = {}
-        self.ids: dict[int, int] = {}
         self.saved: dict[str, Any] = {}
         self.saved_defaults: dict[FunctionType, tuple[tuple[Any, ...] | None, dict[str, Any] | None]] = {}
 
     # what crosses
 
     def _other_out(self, value: Any) -> Node:
-        key = self.ids.get(id(value))
-        if key is None:
-            key = len(self.objects) + 1
-            self.objects[key] = value
-            self.ids[id(value)] = key
+        number = len(self.objects) + 1
+        self.objects[number] = value
         kind = type(value)
         return {
-            "handle": key,
+            "handle": number,
             "type": f"{kind.__module__}.{kind.__qualname__}"[:200],
-            "callable": callable(value),
             "mro": [f"{c.__module__}.{c.__qualname__}"[:200] for c in type.mro(kind)][:30],
         }
 
@@ -151,7 +146,6 @@ class Workspace:
         sent: Blobs = []
         if request.get("forget"):
             self.objects.clear()
-            self.ids.clear()
         try:
             operation = getattr(self, f"do_{request['op']}")
             with time_limit(request.get("seconds") if self.use_time_limit else None):

@@ -34,7 +34,7 @@ from autograder.sandbox.inside.processes import (
     tasks_of,
 )
 
-ENDING_SECONDS = 2.0
+ENDING_SECONDS = 10.0
 WATCH_SECONDS = 0.1
 MAX_DATAGRAM = 65536
 TASKS = 4  # processes and threads of a submission that run at full priority
