@@ -10,6 +10,7 @@ import re
 import socket
 import struct
 import time
+from itertools import accumulate
 
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 
@@ -44,15 +45,9 @@ def parse(head: bytes, body: bytes) -> Message:
         raise ProtocolError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(header, dict) or not isinstance(sizes, list):
         raise ProtocolError("a message has no header")
-    blobs, start = [], 0
-    for size in sizes:
-        if not isinstance(size, int) or isinstance(size, bool) or size < 0 or start + size > len(body):
-            raise ProtocolError("a message states sizes that do not fit")
-        blobs.append(body[start : start + size])
-        start += size
-    if start != len(body):
+    if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(body):
         raise ProtocolError("a message states sizes that do not fit")
-    return header, blobs
+    return header, [body[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 class Channel:

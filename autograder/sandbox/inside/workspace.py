@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import islice
 from types import FunctionType
@@ -222,10 +222,10 @@ class Workspace:
             wanted = (
                 dict(function.named_parameters()) if request["parameters"] else {i: args[i] for i in request["wrt"]}
             )
-            found: Sequence[Any] = [None] * len(wanted)
+            found: list[Any] = [None] * len(wanted)
             if total.requires_grad:
-                found = torch.autograd.grad(total, list(wanted.values()), allow_unused=True)
-        value = dict(zip(wanted, found, strict=True)) if request["parameters"] else list(found)
+                found = list(torch.autograd.grad(total, list(wanted.values()), allow_unused=True))
+        value = dict(zip(wanted, found, strict=True)) if request["parameters"] else found
         return {"ok": self.out(value, sent)}
 
     def do_replace(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import gc
 import json
 import os
-import platform
 import select
 import signal
 import socket
@@ -171,7 +170,7 @@ class Warm:
         outside = (os.getuid(), os.getgid()) if self.isolate else None
         try:
             if self.isolate:
-                seccomp.program(platform.machine())  # made once, here: the child finds it
+                seccomp.program()  # made once, here: the child finds it
             pid = fork_into_namespaces() if self.isolate else os.fork()
         except OSError as error:
             sock.sendall(frame({"refused": str(error)}))
