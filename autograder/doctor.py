@@ -7,6 +7,7 @@ import platform
 import shutil
 import sys
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,26 +40,23 @@ def _package(name: str) -> Finding:
 
 def _sandbox() -> Finding:
     """Starts a real sandbox and runs a line in it."""
-    sandbox = Sandbox(BUBBLEWRAP)
-    try:
-        begin = time.monotonic()
-        student = sandbox.start(Limits())
-        warm = time.monotonic() - begin
-        begin = time.monotonic()
-        student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
-        student.channel.receive(time.monotonic() + 20)
-        student.end()
-        sandbox.start(Limits()).end()
-        said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
-        return Finding("sandbox", True, said)
-    except SandboxRefused as refused:
-        mend = (
-            "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
-            "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container"
-        )
-        return Finding("sandbox", False, str(refused), mend)
-    finally:
-        sandbox.close()
+    with closing(Sandbox(BUBBLEWRAP)) as sandbox:
+        try:
+            begin = time.monotonic()
+            student = sandbox.start(Limits())
+            warm = time.monotonic() - begin
+            begin = time.monotonic()
+            student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
+            student.channel.receive(time.monotonic() + 20)
+            sandbox.start(Limits()).end()
+        except SandboxRefused as refused:
+            mend = (
+                "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
+                "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container"
+            )
+            return Finding("sandbox", False, str(refused), mend)
+    said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
+    return Finding("sandbox", True, said)
 
 
 def _database(course: Course) -> Finding:

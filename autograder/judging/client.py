@@ -23,7 +23,7 @@ from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import Transport
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
-from autograder.sandbox.inside.protocol import Message, ProtocolError, Reading, pack, unpack
+from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
@@ -235,7 +235,7 @@ class Client:
             return Proxy(self, path, number, str(item.get("type", "object"))[:200], mro, root)
 
         try:
-            return unpack(node, blobs, other, reading=Reading(arrays="torch" not in sys.modules))
+            return unpack(node, blobs, other, arrays="torch" not in sys.modules)
         except ProtocolError as error:
             raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
 

@@ -6,14 +6,11 @@
 from __future__ import annotations
 
 import hashlib
-import signal
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -21,7 +18,7 @@ import numpy as np
 from autograder.judging.client import Client
 from autograder.judging.problems import StudentProblem
 from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
-from autograder.sandbox.inside.limits import OutOfTime
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
 
 LONGEST_REASON = 2000
@@ -82,7 +79,7 @@ class Session:
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         try:
-            with at_most(self.check_seconds):
+            with time_limit(self.check_seconds, again=0):
                 function()
         except StudentProblem as problem:
             return problem.verdict, problem.reason
@@ -106,25 +103,6 @@ def own_words(failed: AssertionError) -> str:
     is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
     text = str(failed) if is_own else ""
     return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
-
-
-@contextmanager
-def at_most(seconds: float | None) -> Iterator[None]:
-    """Raise OutOfTime after `seconds`, in the main thread only: elsewhere there are no signals. May be nested."""
-    if not seconds or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(signum: int, frame: FrameType | None) -> None:
-        raise OutOfTime("out of time")
-
-    handler = signal.signal(signal.SIGALRM, stop)
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, left)
-        signal.signal(signal.SIGALRM, handler)
 
 
 _current: Session | None = None

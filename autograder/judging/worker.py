@@ -18,7 +18,6 @@ from autograder.judging.job import Job
 from autograder.judging.judge import Judge
 from autograder.judging.reference import Judged
 from autograder.sandbox.inside.processes import data_size
-from autograder.sandbox.inside.zygote import LIBRARIES
 from autograder.sandbox.launcher import Sandbox
 
 OWN_BYTES = 4 * 1024**3  # of a worker, on top of what it holds at first
@@ -38,7 +37,7 @@ def sandbox_for(mode: str, wants_torch: bool) -> Sandbox:
     """The kept sandbox; one with torch in it is apart, where each start and end of a process takes twice as long."""
     key = mode, wants_torch
     if key not in _sandboxes:
-        _sandboxes[key] = Sandbox(mode, LIBRARIES if wants_torch else LIBRARIES.keys() - {"torch"})
+        _sandboxes[key] = Sandbox(mode)
     return _sandboxes[key]
 
 

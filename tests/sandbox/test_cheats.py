@@ -257,7 +257,7 @@ def test_enormous_answers_do_not_fill_the_grader() -> None:
     result = grade({**RIGHT, "softmax": "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**FULL, "softmax": 0.0} and "80 MB is too large" in reasons(result, "softmax")
     forced = "import gc\nfrom autograder.sandbox.inside.channel import Channel\n"
-    forced += "for o in gc.get_objects():\n    if isinstance(o, Channel): o.max_sent = None\n"
+    forced += "for o in gc.get_objects():\n    if isinstance(o, Channel): o.max_sent = 2**40, 2**40\n"
     result = grade({**RIGHT, "softmax": forced + "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**NOTHING, "sheet": 2.0}
     assert verdicts(result, "softmax") == ["crashed", "not reached", "not reached"]

@@ -10,21 +10,20 @@ import re
 import socket
 import struct
 import time
+from itertools import accumulate
 
-from autograder.sandbox.inside.protocol import MAX_BLOBS, Blobs, Header, Message, ProtocolError
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 
-MAX_HEADER = 32 * 1024 * 1024
+UNBOUNDED = 2**32, 2**64
+MAX_ANSWER = 8 * 1024**2, 64 * 1024**2  # bytes of header and of blobs that a student's process may send at once
 PIECE = 64 * 1024  # bytes that are read at once at least
+JSON_WEIGHT = 16  # bytes in memory for one byte of JSON
 FRAME = struct.Struct("!IQ")
 LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 class Closed(Exception):
     """The other side has gone."""
-
-
-class TooLarge(Exception):
-    """What is to be sent is larger than the other side reads."""
 
 
 def frame(header: Header, blobs: Blobs | None = None) -> bytes:
@@ -46,35 +45,29 @@ def parse(head: bytes, body: bytes) -> Message:
         raise ProtocolError(f"a message cannot be read: {type(error).__name__}") from None
     if not isinstance(header, dict) or not isinstance(sizes, list):
         raise ProtocolError("a message has no header")
-    blobs, start = [], 0
-    for size in sizes:
-        if not isinstance(size, int) or isinstance(size, bool) or size < 0 or start + size > len(body):
-            raise ProtocolError("a message states sizes that do not fit")
-        blobs.append(body[start : start + size])
-        start += size
-    if start != len(body):
+    if any(type(size) is not int or size < 0 for size in sizes) or sum(sizes) != len(body):
         raise ProtocolError("a message states sizes that do not fit")
-    return header, blobs
+    return header, [body[end - size : end] for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 class Channel:
-    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write."""
+    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write.
 
-    def __init__(self, sock: socket.socket, max_header: int = MAX_HEADER, max_blobs: int = MAX_BLOBS) -> None:
+    `max_sent` and `max_received` are bytes of header and of blobs.
+    """
+
+    def __init__(
+        self, sock: socket.socket, max_sent: tuple[int, int] = UNBOUNDED, max_received: tuple[int, int] = UNBOUNDED
+    ) -> None:
         self.sock = sock
-        self.max_header = max_header
-        self.max_blobs = max_blobs
-        self.received = 0
-        self.max_sent: tuple[int, int] | None = None
+        self.max_sent = max_sent
+        self.max_received = max_received
+        self.received = 0  # bytes in memory that what came takes up
         self._came = bytearray()  # what has come and is not read yet
 
     def _set_timeout(self, deadline: float | None) -> None:
-        if deadline is None:
-            if self.sock.gettimeout() is not None:
-                self.sock.settimeout(None)
-            return
-        left = deadline - time.monotonic()
-        if left <= 0:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
             raise TimeoutError
         self.sock.settimeout(left)
 
@@ -89,17 +82,16 @@ class Channel:
             if not chunk:
                 raise Closed
             self._came += chunk
-        self.received += size
         data = bytes(memoryview(self._came)[:size])
         del self._came[:size]
         return data
 
     def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
-        """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""
+        """Raises Closed or TimeoutError; ProtocolError, with nothing sent, where it is too large."""
         data = memoryview(frame(header, blobs))
         sizes = FRAME.unpack(data[: FRAME.size])
-        if self.max_sent is not None and (sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]):
-            raise TooLarge(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
+        if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
+            raise ProtocolError(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
         try:
             while data:
                 self._set_timeout(deadline)
@@ -110,7 +102,8 @@ class Channel:
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
         head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
-        if head_size > self.max_header or body_size > self.max_blobs:
+        if head_size > self.max_received[0] or body_size > self.max_received[1]:
             raise ProtocolError("an answer is too large")
         data = self._read(head_size + body_size, deadline)
+        self.received += JSON_WEIGHT * head_size + body_size
         return parse(data[:head_size], data[head_size:])

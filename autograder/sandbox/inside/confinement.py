@@ -33,11 +33,9 @@ def _checked(what: str, code: int) -> None:
         raise OSError(number, f"{what}: {os.strerror(number)}")
 
 
-def _mount(kind: str, target: str, flags: int, options: str = "") -> None:
-    _checked(
-        f"mount {kind} on {target}",
-        libc.mount(kind.encode(), target.encode(), kind.encode(), flags, options.encode() or None),
-    )
+def _mount(source: str, target: str, kind: str | None, flags: int, options: str = "") -> None:
+    code = libc.mount(source.encode(), target.encode(), kind and kind.encode(), flags, options.encode() or None)
+    _checked(f"mount {source} on {target}", code)
 
 
 def fork_into_namespaces() -> int:
@@ -72,25 +70,22 @@ def be_nobody(uid: int, gid: int) -> None:
 
 def private_folders(limits: dict[str, Any]) -> None:
     """Fresh empty folders in place of everything writable, no /proc, no device that memory or words pass through."""
-    _checked("make mounts private", libc.mount(b"none", b"/", None, MS_REC | MS_PRIVATE, None))
+    _mount("none", "/", None, MS_REC | MS_PRIVATE)
     flags = MS_NOSUID | MS_NODEV
-    size = f"size={limits['disk_bytes']},nr_inodes=4096,mode=0700"
     # a Python environment may itself lie below /tmp: it is held open and put back
-    kept = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in (sys.prefix, sys.base_prefix)}
+    hidden = [f for f in (sys.prefix, sys.base_prefix) if f.startswith(tuple(f"{fresh}/" for fresh in FRESH))]
+    held = [os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in hidden]
     for folder in FRESH:
-        _mount("tmpfs", folder, flags, size)
-    for folder, held in kept.items():
-        if folder.startswith(tuple(f"{fresh}/" for fresh in FRESH)):
-            os.makedirs(folder, exist_ok=True)
-            _checked(
-                f"put {folder} back",
-                libc.mount(f"/proc/self/fd/{held}".encode(), folder.encode(), None, MS_BIND | MS_REC, None),
-            )
-        os.close(held)
-    _mount("tmpfs", "/proc", flags | MS_NOEXEC | MS_RDONLY, "mode=0555")
-    _mount("devpts", "/dev/pts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620")  # for lines like !ls
+        _mount("tmpfs", folder, "tmpfs", flags, f"size={limits['disk_bytes']},nr_inodes=4096,mode=0700")
+    for folder, number in zip(hidden, held, strict=True):
+        os.makedirs(folder, exist_ok=True)
+        _mount(f"/proc/self/fd/{number}", folder, None, MS_BIND | MS_REC)
+        os.close(number)
+    _mount("tmpfs", "/proc", "tmpfs", flags | MS_NOEXEC | MS_RDONLY, "mode=0555")
+    terminals = "newinstance,ptmxmode=0666,mode=0620"  # for lines like !ls
+    _mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
     # A shared mapping of /dev/zero holds memory that no process is charged for.
-    _checked("hide /dev/zero", libc.mount(b"/dev/null", b"/dev/zero", None, MS_BIND, None))
+    _mount("/dev/null", "/dev/zero", None, MS_BIND)
 
 
 def drop_privileges() -> None:
@@ -132,10 +127,10 @@ def confine(limits: dict[str, Any], outside: tuple[int, int] | None, base: int) 
 
     `outside` are user and group outside of the new namespaces; None where there are none. `base`: see `set_limits`.
     """
-    home = HOME if outside is not None else limits["folder"]
     if outside is not None:
         be_nobody(*outside)
         private_folders(limits)
+    home = HOME if outside is not None else limits["folder"]
     os.chdir(home)
     os.environ.update(HOME=home, TMPDIR="/tmp" if outside is not None else home)
     set_limits(limits, base)

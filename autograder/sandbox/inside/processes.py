@@ -11,17 +11,22 @@ PF_EXITING = 4
 PF_FORKNOEXEC = 0x40
 
 
+def _bytes_of(process: int | str, lines: tuple[str, ...]) -> int:
+    with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
+        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(lines))
+
+
 def memory_of(pid: int) -> int:
     """Bytes of anonymous and shared memory that a process holds, page tables too; 0 when it is gone."""
-    total = 0
     try:
-        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
-            for line in file:
-                if line.startswith(COUNTED):
-                    total += int(line.split()[1]) * 1024
+        return _bytes_of(pid, COUNTED)
     except OSError:
         return 0
-    return total
+
+
+def data_size() -> int:
+    """Bytes of this process's writable private memory, which RLIMIT_DATA counts."""
+    return _bytes_of("self", ("VmData",))
 
 
 class Stat(NamedTuple):
@@ -42,34 +47,17 @@ def stat_of(pid: int) -> Stat | None:
     return Stat(fields[0], int(fields[1]), int(fields[6]))
 
 
-def data_size() -> int:
-    """Bytes of this process's writable private memory, which RLIMIT_DATA counts."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-        for line in file:
-            if line.startswith("VmData"):
-                return int(line.split()[1]) * 1024
-    raise OSError("no VmData in /proc/self/status")
-
-
-def process_tree() -> dict[int, list[int]]:
-    """Children of every process visible here."""
+def family_of(pid: int) -> dict[int, Stat]:
+    """A process and all below it, parents first."""
+    stats = {int(name): stat_of(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            stat = stat_of(int(name))
-            if stat is not None:
-                children.setdefault(stat.parent, []).append(int(name))
-    return children
-
-
-def below(pid: int, tree: dict[int, list[int]]) -> list[int]:
-    """All descendants of a process."""
-    found, waiting = [], [pid]
-    while waiting:
-        for child in tree.get(waiting.pop(), []):
-            found.append(child)
-            waiting.append(child)
-    return found
+    for child, stat in stats.items():
+        if stat is not None:
+            children.setdefault(stat.parent, []).append(child)
+    found = [pid]
+    for one in found:
+        found += children.get(one, [])
+    return {one: stat for one in found if (stat := stats.get(one)) is not None}
 
 
 def tasks_of(pid: int) -> list[int]:

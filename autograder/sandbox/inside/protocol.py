@@ -1,7 +1,7 @@
 """Values as data: what crosses between the grader process and a student process.
 
-Values cross by copy: `pack` turns plain data into JSON nodes and `.npy` blobs, `unpack` turns them back into exact
-built-in types, arrays and tensors. Anything else crosses as a handle (an id that only its own side can resolve).
+Values cross by copy: `pack` turns plain data into JSON nodes and the bytes of arrays, `unpack` turns them back into
+exact built-in types, arrays and tensors. Anything else crosses as a handle (an id that only its own side can resolve).
 Nothing is ever pickled, and the reader trusts no length, shape, type or depth that the other side states.
 
 This module runs on both sides of the sandbox, so it imports nothing of the package.
@@ -20,38 +20,25 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from types import EllipsisType
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-MAX_BLOBS = 256 * 1024 * 1024
 MAX_DEPTH = 40
 MAX_INT_BITS = 4096
-MAX_KEYS = 4_000  # of all dicts and sets of a message: keys chosen to collide take time in the square of their number
-MAX_KEPT_HEADER = 256  # bytes of an array's header that are kept beside what they say
+MAX_KEYS = 4_000  # of all dicts and sets of a value: keys chosen to collide take time in the square of their number
 MAX_RANGE = 1_000_000  # a range is small on the way and large as an array
-ARRAY_KINDS = "biufcUS"
 TENSOR_TYPES = frozenset(
     [
         *("bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
         *("float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
     ]
 )
-NPY_START = b"\x93NUMPY\x01\x00"
-NPY_HEAD = len(NPY_START) + 2  # bytes before the header's text; the last two hold the text's length
-NPY_HEADER = re.compile(
-    rb"\{'descr': '([<>|][biufcUS]\d{1,9})', 'fortran_order': (True|False), "
-    rb"'shape': \(((?:\d{1,19}, ?)*(?:\d{1,19})?)\), \} *\n"
-)
-DTYPE = re.compile(r"[<>|=][biufcUS]\d{1,9}")
+FORM = re.compile(r"([<>|=][biufcUS][0-9]{1,9})((?: [0-9]{1,8}){0,32})")
 
 
 class ProtocolError(Exception):
-    """The other side sent something that is not a message of this protocol."""
-
-
-class _NotPlain(Exception):
-    """Raised inside `pack` when a value is not plain data."""
+    """Something is not plain data, or the other side sent what is not a message of this protocol."""
 
 
 Blobs = list[bytes]
@@ -59,199 +46,144 @@ Node = dict[str, Any]
 Header = dict[str, Any]
 Message = tuple[Header, Blobs]
 Other = Callable[[Any], Any]
-Packer = Callable[[Any, Blobs, Other, int], Any]
-Reader = Callable[[Node, Blobs, Other, int, "Reading"], Any]
+Step = Callable[[Any, "_Crossing", int], Any]
 
 
 # ---------------------------------------------------------------------------------------------- values
 
 
-@lru_cache(maxsize=4096)
-def _npy_header(descr: str, shape: tuple[int, ...]) -> bytes:
-    """Magic, version and header of a C-ordered `.npy`, as its format says; numpy's own takes 20 times as long."""
-    text = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".encode()
-    size = NPY_HEAD + len(text) + 1
-    text += b" " * (-size % 64) + b"\n"
-    return NPY_START + len(text).to_bytes(2, "little") + text
-
-
-def _npy(array: np.ndarray) -> bytes:
-    return _npy_header(array.dtype.str, array.shape) + array.tobytes()
-
-
-class _Layout(NamedTuple):
-    """What the header of `.npy` bytes states: the type as written and as this machine has it, shape, size, order."""
-
-    dtype: np.dtype
-    native: np.dtype
-    shape: tuple[int, ...]
-    size: int
-    order: Literal["C", "F"]
-
-
-@lru_cache(maxsize=4096)
-def _npy_layout(head: bytes) -> _Layout:
-    """What a header states. Raises ProtocolError."""
-    match = NPY_HEADER.fullmatch(head[NPY_HEAD:]) if head.startswith(NPY_START) else None
-    if match is None:
-        raise ProtocolError("an array does not begin like one")
-    dtype = np.dtype(match[1].decode())
-    shape = tuple(int(n) for n in match[3].split(b",") if n.strip())
-    if dtype.itemsize == 0 or len(shape) > 32 or (0 in shape and max(shape) > MAX_BLOBS):
-        raise ProtocolError("impossible array shape")
-    size = math.prod(shape) * dtype.itemsize
-    return _Layout(dtype, dtype.newbyteorder("="), shape, size, "F" if match[2] == b"True" else "C")
-
-
-def read_npy(blob: bytes) -> np.ndarray:
-    """An array from `.npy` bytes, exactly as `_npy` writes them; every stated size is checked against what is there.
-
-    numpy's own reader is not for strangers: it parses the header as Python and gives warnings.
-    """
-    header_end = NPY_HEAD + int.from_bytes(blob[NPY_HEAD - 2 : NPY_HEAD], "little")
-    read = _npy_layout if header_end <= MAX_KEPT_HEADER else _npy_layout.__wrapped__
-    dtype, native, shape, size, order = read(blob[:header_end])
-    if size != len(blob) - header_end:
-        raise ProtocolError("an array's shape does not fit its bytes")
-    if size == 0:
-        return np.empty(shape, native)
-    view = np.ndarray(shape, dtype, blob, header_end, None, order)
-    return view.astype(native, "C")  # a copy: the view cannot be written to
-
-
-def pack(value: Any, blobs: Blobs, other: Other, depth: int = 0) -> Any:
+def pack(value: Any, blobs: Blobs, other: Other) -> Any:
     """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
 
     Subclasses of plain types are sent as the plain type: whatever they override stays behind.
     """
-    if value is None or value is True or value is False:
-        return value
-    if depth > MAX_DEPTH:
-        return other(value)
-    try:
-        packer = _PACKERS.get(type(value)) or _packer_of(value)
-        return packer(value, blobs, other, depth)
-    except _NotPlain:
-        return other(value)
+    return _Crossing(blobs, other).pack(value, 0)
 
 
-class Reading:
-    """How one message is read: the keys that its dicts and sets may still have, and what tensors become.
+def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False) -> Any:
+    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else.
 
     With `arrays`, tensors become arrays of the same numbers: a set without torch need not import it for one answer.
     """
-
-    def __init__(self, arrays: bool = False) -> None:
-        self.left = MAX_KEYS
-        self.arrays = arrays
-
-    def take(self, body: Any) -> Any:
-        """The body of a dict or set, whose keys are counted. Raises ProtocolError."""
-        self.left -= len(body)
-        if self.left < 0:
-            raise ProtocolError("too many keys")
-        return body
-
-
-def unpack(node: Any, blobs: Blobs, other: Other, depth: int = 0, reading: Reading | None = None) -> Any:
-    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else."""
-    if node is None or isinstance(node, (bool, int, float, str)):
-        return node
-    if depth > MAX_DEPTH + 1:
-        raise ProtocolError("a message is nested too deeply")
-    if not isinstance(node, dict) or not node:
-        raise ProtocolError("a value has no type")
     try:
-        if "array" in node:  # most values are
-            return _read_array(node, blobs)
-        tag = next(iter(node))
-        if tag in ("handle", "callback"):
-            return other(node)
-        if tag not in _READERS:
-            raise ProtocolError(f"unknown kind of value {tag!r}")
-        return _READERS[tag](node, blobs, other, depth, reading or Reading())
+        return _Crossing(blobs, other, arrays).read(node, 0)
     except ProtocolError:
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
         raise ProtocolError(f"a value cannot be read: {type(error).__name__}") from None
 
 
+class _Crossing:
+    """A value on its way out or in: its blobs, what becomes of what is not plain, and the keys it may still have."""
+
+    def __init__(self, blobs: Blobs, other: Other, arrays: bool = False) -> None:
+        self.blobs = blobs
+        self.other = other
+        self.arrays = arrays
+        self.keys_left = MAX_KEYS
+
+    def pack(self, value: Any, depth: int) -> Any:
+        if value is None or value is True or value is False:
+            return value
+        if depth > MAX_DEPTH:
+            return self.other(value)
+        try:
+            packer = _PACKERS.get(type(value)) or _packer_of(value)
+            return packer(value, self, depth)
+        except ProtocolError:
+            return self.other(value)
+
+    def read(self, node: Any, depth: int) -> Any:
+        if node is None or isinstance(node, (bool, int, float, str)):
+            return node
+        if depth > MAX_DEPTH + 1:
+            raise ProtocolError("a message is nested too deeply")
+        if not isinstance(node, dict) or not node:
+            raise ProtocolError("a value has no type")
+        tag = next(iter(node))
+        if tag in ("handle", "callback"):
+            return self.other(node)
+        if tag not in _READERS:
+            raise ProtocolError(f"unknown kind of value {tag!r}")
+        return _READERS[tag](node, self, depth)
+
+    def count_keys(self, body: Any) -> Any:
+        """The body of a dict or set, unless there are too many keys."""
+        self.keys_left -= len(body)
+        if self.keys_left < 0:
+            raise ProtocolError("too many keys")
+        return body
+
+
 # ---------------------------------------------------------------------------------------------- codecs
 
 
-def _blob(index: Any, blobs: Blobs) -> bytes:
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(blobs):
-        raise ProtocolError("a value points at data that is not there")
-    return blobs[index]
+@lru_cache(maxsize=4096)
+def _form(dtype: np.dtype, shape: tuple[int, ...] = ()) -> str:
+    """How type and shape of an array cross: `<f8 2 3`. Raises ProtocolError for what is not numbers or texts."""
+    form = " ".join(map(str, (dtype.str, *shape)))
+    _read_form(form)
+    return form
 
 
-def _array_node(tag: str, array: np.ndarray, blobs: Blobs, **more: Any) -> Node:
-    blobs.append(_npy(array))
+@lru_cache(maxsize=4096)
+def _read_form(form: str) -> tuple[np.dtype, np.dtype, tuple[int, ...], int]:
+    """The type as written and as this machine has it, the shape, and the number of bytes. Raises ProtocolError."""
+    match = FORM.fullmatch(form)
+    if match is None:
+        raise ProtocolError("unknown type or impossible shape of an array")
+    dtype, shape = np.dtype(match[1]), tuple(map(int, match[2].split()))
+    return dtype, dtype.newbyteorder("="), shape, math.prod(shape) * dtype.itemsize
+
+
+def _array_node(tag: str, array: np.ndarray, way: _Crossing, **more: Any) -> Node:
+    node = {tag: len(way.blobs), "form": _form(array.dtype, array.shape), **more}
+    way.blobs.append(array.tobytes())
     flags = array.flags
     if not flags.c_contiguous and array.ndim:
-        more["layout"] = "fortran" if flags.f_contiguous else "strided"
-    return {tag: len(blobs) - 1, **more}
+        node["layout"] = "fortran" if flags.f_contiguous else "strided"
+    return node
 
 
-def _laid_out(array: np.ndarray, layout: Any) -> np.ndarray:
-    """The array in the memory layout that the sender had, so that code which needs contiguous arrays is found out."""
-    if layout == "fortran":
+def _array_of(tag: str, node: Node, way: _Crossing) -> np.ndarray:
+    """The array of a node, which can be written to; every stated size is checked against what is there."""
+    index = node[tag]
+    if type(index) is not int or not 0 <= index < len(way.blobs):
+        raise ProtocolError("a value points at data that is not there")
+    dtype, native, shape, size = _read_form(node["form"])
+    if dtype.itemsize == 0 or size != len(way.blobs[index]):
+        raise ProtocolError("an array's shape does not fit its bytes")
+    array = np.ndarray(shape, dtype, way.blobs[index]).astype(native)
+    # in the memory layout that the sender had, so that code which needs contiguous arrays is found out
+    if node.get("layout") == "fortran":
         return np.asfortranarray(array)
-    if layout == "strided":
+    if node.get("layout") == "strided":
         wide = np.zeros((*array.shape[:-1], 2 * array.shape[-1]), array.dtype)
         wide[..., ::2] = array
         return wide[..., ::2]
     return array
 
 
-def _packed(values: Iterable[Any], blobs: Blobs, other: Other, depth: int) -> list[Any]:
-    return [pack(v, blobs, other, depth + 1) for v in values]
+def _pack_array(value: Any, way: _Crossing, depth: int) -> Any:
+    if value.dtype.kind == "O":
+        return way.pack(np.ndarray.tolist(value), depth + 1)
+    return _array_node("array", np.asarray(value), way)
 
 
-def _unpacked(nodes: Iterable[Any], blobs: Blobs, other: Other, depth: int, reading: Reading) -> list[Any]:
-    return [unpack(n, blobs, other, depth + 1, reading) for n in nodes]
-
-
-def _pack_array(value: Any, blobs: Blobs, other: Other, depth: int) -> Any:
-    kind = value.dtype.kind
-    if kind == "O":
-        return pack(np.ndarray.tolist(value), blobs, other, depth + 1)
-    if kind not in ARRAY_KINDS:
-        raise _NotPlain
-    return _array_node("array", np.asarray(value), blobs)
-
-
-def _read_array(node: Node, blobs: Blobs, *_: Any) -> Any:
-    return _laid_out(read_npy(_blob(node["array"], blobs)), node.get("layout"))
-
-
-def _pack_scalar(value: Any, blobs: Blobs, *_: Any) -> Any:
-    if value.dtype.kind not in ARRAY_KINDS:
-        raise _NotPlain
-    return _array_node("scalar", np.array(value), blobs)
-
-
-def _read_scalar(node: Node, blobs: Blobs, *_: Any) -> Any:
-    array = read_npy(_blob(node["scalar"], blobs))
-    if array.shape != ():
-        raise ProtocolError("a scalar has a shape")
-    return array[()]
-
-
-def _pack_tensor(value: Any, blobs: Blobs, *_: Any) -> Any:
+def _pack_tensor(value: Any, way: _Crossing, *_: Any) -> Any:
     torch = sys.modules["torch"]
     if value.layout != torch.strided or value.is_quantized:
-        raise _NotPlain
+        raise ProtocolError("not a table of numbers")
     name = _name_of(value.dtype)
     data = value.detach().cpu().resolve_conj().resolve_neg()
     if name == "bfloat16":  # which numpy does not know
         data = data.to(torch.float32)
-    return _array_node("tensor", np.asarray(data.numpy()), blobs, dtype=name)
+    return _array_node("tensor", np.asarray(data.numpy()), way, dtype=name)
 
 
-def _read_tensor(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
-    array = read_npy(_blob(node["tensor"], blobs))
-    if reading.arrays:
+def _read_tensor(node: Node, way: _Crossing, *_: Any) -> Any:
+    array = _array_of("tensor", node, way)
+    if way.arrays:
         return array
     import torch
 
@@ -261,8 +193,7 @@ def _read_tensor(node: Node, blobs: Blobs, other: Other, depth: int, reading: Re
 def _name_of(dtype: Any) -> str:
     """The name of a torch dtype that crosses."""
     name = str(dtype).removeprefix("torch.")
-    if name not in TENSOR_TYPES:
-        raise _NotPlain
+    _tensor_type(name)
     return name
 
 
@@ -277,7 +208,7 @@ def _tensor_type(name: Any) -> Any:
 def _pack_int(value: int, *_: Any) -> int:
     number = int.__index__(value)
     if number.bit_length() > MAX_INT_BITS:
-        raise _NotPlain
+        raise ProtocolError("a number is too long")
     return number
 
 
@@ -292,43 +223,32 @@ def _read_float(node: Node, *_: Any) -> float:
     return float(node["float"])
 
 
-def _pack_dict(value: dict[Any, Any], *way: Any) -> Any:
-    return {"dict": [_packed(item, *way) for item in dict.items(value)]}
+def _pack_dict(value: dict[Any, Any], way: _Crossing, depth: int) -> Any:
+    return {"dict": [[way.pack(k, depth + 1), way.pack(v, depth + 1)] for k, v in dict.items(value)]}
 
 
-def _read_dict(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
-    way = blobs, other, depth + 1, reading
-    return {unpack(k, *way): unpack(v, *way) for k, v in reading.take(node["dict"])}
+def _read_dict(node: Node, way: _Crossing, depth: int) -> Any:
+    return {way.read(k, depth + 1): way.read(v, depth + 1) for k, v in way.count_keys(node["dict"])}
 
 
-def _pack_range(value: range, *_: Any) -> Any:
-    ends = [value.start, value.stop, value.step]
-    if not all(abs(n) < 2**62 for n in ends) or len(value) > MAX_RANGE:
-        raise _NotPlain
-    return {"range": ends}
-
-
-def _read_range(node: Node, *_: Any) -> range:
-    ends = [int(v) for v in node["range"]]
+def _range_of(ends: list[int]) -> range:
     if not all(abs(n) < 2**62 for n in ends) or len(range(*ends)) > MAX_RANGE:
         raise ProtocolError("a range is too long")
     return range(*ends)
 
 
+def _pack_range(value: range, *_: Any) -> Any:
+    ends = [value.start, value.stop, value.step]
+    _range_of(ends)
+    return {"range": ends}
+
+
 def _pack_dtype(value: Any, *_: Any) -> Any:
     if isinstance(value, type):
         if not issubclass(value, np.generic):
-            raise _NotPlain
+            raise ProtocolError("a class is no data")
         value = np.dtype(value)
-    if not DTYPE.fullmatch(value.str):
-        raise _NotPlain
-    return {"dtype": value.str}
-
-
-def _read_dtype(node: Node, *_: Any) -> Any:
-    if not isinstance(node["dtype"], str) or not DTYPE.fullmatch(node["dtype"]):
-        raise ProtocolError("unknown array type")
-    return np.dtype(node["dtype"])
+    return {"dtype": _form(value)}
 
 
 class Codec(NamedTuple):
@@ -339,8 +259,8 @@ class Codec(NamedTuple):
 
     tag: str
     types: tuple[type, ...] | str
-    pack: Packer
-    read: Reader | None = None
+    pack: Step
+    read: Step | None = None
 
 
 def _series(
@@ -348,21 +268,26 @@ def _series(
 ) -> Codec:
     """What is a series of values; the members of a set count as keys."""
 
-    def pack_items(value: Any, *way: Any) -> Any:
-        return {tag: _packed(items(value), *way)}
+    def pack_items(value: Any, way: _Crossing, depth: int) -> Any:
+        return {tag: [way.pack(v, depth + 1) for v in items(value)]}
 
-    def read_items(node: Node, blobs: Blobs, other: Other, depth: int, reading: Reading) -> Any:
-        body = reading.take(node[tag]) if make is set else node[tag]
-        return make(_unpacked(body, blobs, other, depth, reading))
+    def read_items(node: Node, way: _Crossing, depth: int) -> Any:
+        body = way.count_keys(node[tag]) if make is set else node[tag]
+        return make([way.read(n, depth + 1) for n in body])
 
     return Codec(tag, types, pack_items, read_items)
 
 
 # The first whose types fit packs a value: `np.float64` is a scalar of numpy's and a float, `np.str_` a text.
 CODECS = (
-    Codec("array", (np.ndarray,), _pack_array, _read_array),
+    Codec("array", (np.ndarray,), _pack_array, lambda node, way, _: _array_of("array", node, way)),
     Codec("", (str,), lambda v, *_: str.__str__(v)),
-    Codec("scalar", (np.generic,), _pack_scalar, _read_scalar),
+    Codec(
+        "scalar",
+        (np.generic,),
+        lambda v, way, _: _array_node("scalar", np.array(v), way),
+        lambda node, way, _: _array_of("scalar", node, way)[()],
+    ),
     Codec("", (int,), _pack_int),
     Codec("float", (float,), _pack_float, _read_float),
     _series("tuple", (tuple,), tuple.__iter__, tuple),
@@ -381,12 +306,12 @@ CODECS = (
         lambda v, *_: {"bytes": base64.b64encode(bytes(v)).decode()},
         lambda node, *_: base64.b64decode(node["bytes"], validate=True),
     ),
-    Codec("", (deque, array), lambda v, *way: {"list": _packed(v, *way)}),
+    Codec("", (deque, array), lambda v, way, depth: way.pack(list(v), depth)),
     _series("set", (set, frozenset), iter, set),
-    Codec("range", (range,), _pack_range, _read_range),
+    Codec("range", (range,), _pack_range, lambda node, *_: _range_of(node["range"])),
     _series("slice", (slice,), lambda v: (v.start, v.stop, v.step), lambda found: slice(*found)),
     Codec("ellipsis", (EllipsisType,), lambda v, *_: {"ellipsis": True}, lambda *_: Ellipsis),
-    Codec("dtype", (np.dtype, type), _pack_dtype, _read_dtype),
+    Codec("dtype", (np.dtype, type), _pack_dtype, lambda node, *_: _read_form(node["dtype"])[0]),
     Codec("tensor", "Tensor", _pack_tensor, _read_tensor),
     Codec(
         "torch_dtype",
@@ -399,7 +324,7 @@ _PACKERS = {kind: codec.pack for codec in CODECS if not isinstance(codec.types, 
 _READERS = {codec.tag: codec.read for codec in CODECS if codec.read is not None}
 
 
-def _packer_of(value: Any) -> Packer:
+def _packer_of(value: Any) -> Step:
     """The packer for what is of no listed type itself, but of a subclass or of torch."""
     torch = sys.modules.get("torch")
     for codec in CODECS:
@@ -408,4 +333,4 @@ def _packer_of(value: Any) -> Packer:
             if type(value) is types:  # torch's own, known from now on
                 _PACKERS[type(value)] = codec.pack
             return codec.pack
-    raise _NotPlain
+    raise ProtocolError("no plain data")

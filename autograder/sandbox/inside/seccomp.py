@@ -55,8 +55,9 @@ def _step(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 @cache
-def program(machine: str) -> bytes:
+def program() -> bytes:
     """The filter as the kernel reads it. Raises OSError for a processor it is not written for."""
+    machine = platform.machine()
     if machine not in MACHINES:
         raise OSError(errno.ENOTSUP, f"no filter of system calls for {machine}")
     architecture, column, calls = MACHINES[machine]
@@ -108,7 +109,7 @@ class Program(ctypes.Structure):
 
 def install(libc: ctypes.CDLL) -> None:
     """Filter this process's system calls and its children's for ever. Needs no_new_privs. Raises OSError."""
-    code = program(platform.machine())
+    code = program()
     filled = Program(len(code) // 8, code)
     if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filled), 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "filter of system calls")

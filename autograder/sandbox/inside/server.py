@@ -1,33 +1,80 @@
-"""The student's process: runs cells in the shell and answers requests in the workspace, until the grader hangs up."""
+"""The student's process: locked in first, then it runs cells and answers requests until the grader hangs up."""
 
 from __future__ import annotations
 
+import asyncio  # noqa: F401 - in the warm process already, as what numpy loads late
 import builtins
+import json
 import os
 import signal
+import socket
 import sys
 import threading
+from itertools import product
+from pathlib import Path
+from typing import Any, NoReturn
 
-from autograder.sandbox.inside.channel import Channel, Closed, TooLarge
-from autograder.sandbox.inside.protocol import Blobs, Header, Message
+import numpy as np
+import numpy.fft
+import numpy.linalg
+import numpy.random
+
+from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
+from autograder.sandbox.inside.confinement import confine, die_with_parent, keep_only
+from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError, pack
 from autograder.sandbox.inside.shell import Shell, Stream
 from autograder.sandbox.inside.workspace import Workspace
+
+FIRST_SHAPES = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
+
+
+def warm_shell() -> Shell:
+    """A fresh shell, where cells were run and requests answered: Python adapts its code to what it runs often."""
+    os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+    shell = Shell.warm()
+    workspace = Workspace({"first": lambda *values: values}, use_time_limit=False)
+    for kind, shape in product((float, np.float32, bool), FIRST_SHAPES):
+        blobs: Blobs = []
+        values = np.ones(shape, kind), np.ones(shape, kind).T, 1
+        call: Header = {"op": "call", "target": 1, "args": [pack(v, blobs, repr) for v in values], "kwargs": {}}
+        parts = json.dumps([{**call, "blobs": len(blobs)}] * 2).encode()
+        workspace.answer({"op": "get", "names": ["first"], "forget": True}, [])
+        reply, _ = workspace.answer({"op": "several", "seconds": 1.0, "all_seconds": 2.0}, [parts, *blobs, *blobs])
+        assert len(reply["replies"]) == 2, reply
+    return shell
 
 
 def no_input(prompt: object = "") -> str:
     raise EOFError("input() cannot be answered while a notebook is graded; give the value in the cell instead")
 
 
-def serve(shell: Shell, channel: Channel) -> None:
-    """Answer the grader until it hangs up. Runs in the student process's main thread."""
+def student_process(
+    sock: socket.socket, limits: dict[str, Any], outside: tuple[int, int] | None, base: int, shell: Shell
+) -> NoReturn:
+    """All that a student's process does after the fork. For `outside` and `base` see `confine`."""
+    os.setsid()  # signals to its own group must not reach the warm process, which is outside the PID namespace
+    die_with_parent()
+    keep_only(sock.detach())
+    channel = Channel(socket.socket(fileno=3), max_sent=MAX_ANSWER)
+    try:
+        confine(limits, outside, base)
+    except OSError as error:
+        channel.send({"refused": str(error)})
+        os._exit(1)
+    channel.send({"ready": os.getpid()})
+    serve(shell, channel)
+
+
+def serve(shell: Shell, channel: Channel) -> NoReturn:
+    """Answer the grader until it hangs up."""
     lock = threading.RLock()
+    asked = [0]  # the number of the request that is being answered; each answer repeats it
 
     def call_back(request: Header, blobs: Blobs) -> Message:
         with lock:
             channel.send({"number": asked[-1], **request}, blobs)
             return channel.receive()
 
-    asked = [0]  # the number of the request that is being answered; each answer repeats it
     workspace = Workspace(shell.user_ns, call_back, shell.is_cell)
     sys.stdout, sys.stderr = Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
     builtins.input = no_input
@@ -39,20 +86,18 @@ def serve(shell: Shell, channel: Channel) -> None:
         except Closed:
             os._exit(0)
         asked[-1] = request.get("number", 0)
+        reply: Header = {}
+        sent: Blobs = []
         if request["op"] == "run":
-            channel.send({"number": asked[-1], **shell.run(request["source"], request["seconds"])})
+            reply = shell.run(request["source"], request["seconds"])
         elif request["op"] == "file":
-            folder = os.path.dirname(request["name"])
-            if folder:
-                os.makedirs(folder, exist_ok=True)
-            with open(request["name"], "wb") as file:
-                file.write(blobs[0])
-            channel.send({"ok": None})
+            Path(request["name"]).parent.mkdir(parents=True, exist_ok=True)
+            Path(request["name"]).write_bytes(blobs[0])
         else:
             shell.outputs.start()
             reply, sent = workspace.answer(request, blobs)
-            try:
-                channel.send({"number": asked[-1], **reply}, sent)
-            except TooLarge as error:
-                said = {"kind": "exception", "type": "TooLarge", "message": str(error), "where": ""}
-                channel.send({"number": asked[-1], "error": said})
+        try:
+            channel.send({"number": asked[-1], **reply}, sent)
+        except ProtocolError as error:
+            said = {"kind": "exception", "type": "TooLarge", "message": str(error), "where": ""}
+            channel.send({"number": asked[-1], "error": said})

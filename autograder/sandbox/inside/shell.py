@@ -16,16 +16,15 @@ from IPython.core.displaypub import DisplayPublisher
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
-from autograder.sandbox.inside.limits import MAX_TEXT, describe, time_limit
+from autograder.sandbox.inside.workspace import MAX_TEXT, describe, time_limit
 
+# What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing.
 FIRST_CELLS = (
     "import numpy\n_ = numpy.random.default_rng(0).normal(size=(2, 2)) @ numpy.eye(2)\nrepr(_)",
     "text = 'a single line is tokenised'",
     "def half(x):\n    return 1 / x\nhalf(0)",
     "an error of = = syntax",
 )
-"""What is slow the first time: imports of modules for tracebacks, regular expressions, numpy's printing."""
-UNPARSABLE = (SyntaxError, ValueError, MemoryError, RecursionError)
 
 
 class Outputs:
@@ -41,31 +40,25 @@ class Outputs:
         self.left = min(self.cell_bytes, self.total_left)
         self.full = False
 
-    def _room(self, size: int) -> bool:
+    def _add(self, size: int, item: dict[str, Any]) -> None:
+        """Keep an output of `size` while there is room; what is printed goes on where it was."""
         if self.full:
-            return False
+            return
         if size > self.left:
             self.full = True
-            self.items.append(
-                {
-                    "output_type": "stream",
-                    "name": "stderr",
-                    "text": "… more output than is kept; the rest was dropped\n",
-                }
-            )
-            return False
+            remark = "… more output than is kept; the rest was dropped\n"
+            self.items.append({"output_type": "stream", "name": "stderr", "text": remark})
+            return
         self.left -= size
         self.total_left -= size
-        return True
+        last = self.items[-1] if self.items else {}
+        if item["output_type"] == "stream" and item["name"] == last.get("name"):
+            last["text"] += item["text"]
+        else:
+            self.items.append(item)
 
     def stream(self, name: str, text: str) -> None:
-        if not self._room(len(text) + 1):
-            return
-        last = self.items[-1] if self.items else {}
-        if last.get("output_type") == "stream" and last["name"] == name:
-            last["text"] += text
-        else:
-            self.items.append({"output_type": "stream", "name": name, "text": text})
+        self._add(len(text) + 1, {"output_type": "stream", "name": name, "text": text})
 
     def rich(self, kind: str, data: dict[str, Any], **more: Any) -> None:
         bundle = {}
@@ -74,14 +67,13 @@ class Outputs:
                 content = base64.b64encode(content).decode()
             if isinstance(content, str):
                 bundle[str(mime)] = content
-        if bundle and self._room(sum(map(len, bundle.values()))):
-            self.items.append({"output_type": kind, "data": bundle, "metadata": {}, **more})
+        if bundle:
+            size = sum(map(len, bundle.values()))
+            self._add(size, {"output_type": kind, "data": bundle, "metadata": {}, **more})
 
     def error(self, name: str, message: str, lines: list[str]) -> None:
-        if self._room(sum(map(len, lines))):
-            self.items.append(
-                {"output_type": "error", "ename": name[:200], "evalue": message[:MAX_TEXT], "traceback": lines}
-            )
+        said = {"output_type": "error", "ename": name[:200], "evalue": message[:MAX_TEXT], "traceback": lines}
+        self._add(sum(map(len, lines)), said)
 
 
 class Stream(io.TextIOBase):
@@ -120,16 +112,13 @@ class _Publisher(DisplayPublisher):
         self.shell.outputs.items.clear()
 
 
+# Magics that only a notebook's own kernel has and that change no result.
 KERNEL_MAGICS = ("autosave", "connect_info", "qtconsole", "edit", "less", "more", "man", "clear", "subshell")
-
+# Magics that set up a machine, and may fail on this one.
 SETUP_MAGICS = (
     *("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode"),
     *("pip", "conda", "mamba", "micromamba", "uv"),
 )
-
-
-def _no_magic(line: str) -> None:
-    """Stands for a magic that only a notebook's own kernel has and that changes no result."""
 
 
 class _Compiler(CachingCompiler):
@@ -139,9 +128,13 @@ class _Compiler(CachingCompiler):
         super().__init__()
         self._parsed: tuple[str, int, ast.AST] | None = None
 
-    def parse(self, source: str) -> None:
-        """Parse a cell and keep the tree for `ast_parse`. Raises what `ast_parse` raises."""
-        self._parsed = source, self.flags, super().ast_parse(source)
+    def can_parse(self, source: str) -> bool:
+        """Whether a cell is Python as it stands; its tree is kept for `ast_parse`."""
+        try:
+            self._parsed = source, self.flags, super().ast_parse(source)
+        except (SyntaxError, ValueError, MemoryError, RecursionError):
+            return False
+        return True
 
     def ast_parse(self, source: str, filename: str = "<unknown>", symbol: str = "exec") -> ast.AST:
         kept, self._parsed = self._parsed, None  # once: whoever gets a tree may change it
@@ -168,7 +161,7 @@ class Shell(InteractiveShell):
         super().__init__(config=config, **kwargs)
         self._own_transformers = self._transformers()
         for name in KERNEL_MAGICS:  # a line that works in Jupyter must not stop the cell here
-            self.magics_manager.register_function(_no_magic, "line", name)
+            self.magics_manager.register_function(lambda line: None, "line", name)
 
     @classmethod
     def warm(cls) -> Shell:
@@ -202,14 +195,9 @@ class Shell(InteractiveShell):
         A single line may be a magic without its percent sign, so it takes the long way, and so does everything once
         the student's code has added a transformer.
         """
-        if "\n" in raw_cell.strip() and self._transformers() == self._own_transformers:
-            whole = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
-            try:
-                self.compile.parse(whole)
-            except UNPARSABLE:
-                return str(super().transform_cell(raw_cell))
-            return whole
-        return str(super().transform_cell(raw_cell))
+        whole = raw_cell if raw_cell.endswith("\n") else f"{raw_cell}\n"
+        is_usual = "\n" in raw_cell.strip() and self._transformers() == self._own_transformers
+        return whole if is_usual and self.compile.can_parse(whole) else str(super().transform_cell(raw_cell))
 
     def should_run_async(self, raw_cell: str, *, transformed_cell: str | None = None, **more: Any) -> bool:
         """As IPython's, which compiles the whole cell to find out; without either word it waits for nothing."""
@@ -219,13 +207,8 @@ class Shell(InteractiveShell):
 
     def _transformers(self) -> list[list[Any]]:
         manager = self.input_transformer_manager
-        return [
-            list(found)
-            for found in (
-                *(manager.cleanup_transforms, manager.line_transforms, manager.token_transformers),
-                *(self.input_transformers_post, self.ast_transformers),
-            )
-        ]
+        built_in = manager.cleanup_transforms, manager.line_transforms, manager.token_transformers
+        return [list(found) for found in (*built_in, self.input_transformers_post, self.ast_transformers)]
 
     def _showtraceback(self, etype: type, evalue: BaseException, stb: Any) -> None:
         self.outputs.error(etype.__name__, str(evalue), [str(line) for line in stb])

@@ -7,20 +7,71 @@ answer as data from a stranger.
 from __future__ import annotations
 
 import json
+import linecache
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from types import FunctionType
 from typing import Any
 
 import numpy as np
 
-from autograder.sandbox.inside.limits import describe, time_limit
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pack, unpack
 
+MAX_TEXT = 2000
 MISSING = object()
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
+
+
+class OutOfTime(KeyboardInterrupt):
+    """A cell or a call used up its time; a KeyboardInterrupt, so that libraries let it through."""
+
+
+def _alarm(signum: int, frame: Any) -> None:
+    raise OutOfTime("out of time")
+
+
+@contextmanager
+def time_limit(seconds: float | None, again: float = 0.5) -> Iterator[None]:
+    """Raise OutOfTime after `seconds`, and every `again` seconds until the block ends, unless that is 0.
+
+    In the main thread only: elsewhere there are no signals. May be nested.
+    """
+    if not seconds or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.signal(signal.SIGALRM, _alarm)
+    outer = signal.setitimer(signal.ITIMER_REAL, seconds, again)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *outer)
+        signal.signal(signal.SIGALRM, handler)
+
+
+def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> dict[str, Any]:
+    """An exception as data: what happened and the last line of the student's own code on the way to it."""
+    try:
+        message = str(error)[:MAX_TEXT]
+    except Exception as broken:  # a student's exception class whose __str__ fails
+        message = f"(its message cannot be shown: {type(broken).__name__})"
+    kind = "exception"
+    if isinstance(error, OutOfTime):
+        kind = "timeout"
+    elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate memory" in message):  # torch
+        kind = "memory"
+    where = ""
+    for item in traceback.extract_tb(error.__traceback__):
+        if is_student_file(item.filename):
+            line = (item.line or linecache.getline(item.filename, item.lineno or 0)).strip()[:200]
+            function = "" if item.name == "<module>" else f", in `{item.name}`"
+            where = f"line {item.lineno} of your cell{function}: `{line}`"
+    return {"kind": kind, "type": type(error).__name__, "message": message, "where": where}
 
 
 class Workspace:
@@ -31,30 +82,25 @@ class Workspace:
         namespace: dict[str, Any],
         call_back: Callable[[Header, Blobs], Message] | None = None,
         is_student_file: Callable[[str], bool] = lambda filename: False,
-        seconds: bool = True,
+        use_time_limit: bool = True,
     ) -> None:
         self.namespace = namespace
         self.call_back = call_back
         self.is_student_file = is_student_file
-        self.use_time_limit = seconds
+        self.use_time_limit = use_time_limit
         self.objects: dict[int, Any] = {}
-        self.ids: dict[int, int] = {}
         self.saved: dict[str, Any] = {}
         self.saved_defaults: dict[FunctionType, tuple[tuple[Any, ...] | None, dict[str, Any] | None]] = {}
 
     # what crosses
 
     def _other_out(self, value: Any) -> Node:
-        key = self.ids.get(id(value))
-        if key is None:
-            key = len(self.objects) + 1
-            self.objects[key] = value
-            self.ids[id(value)] = key
+        number = len(self.objects) + 1
+        self.objects[number] = value
         kind = type(value)
         return {
-            "handle": key,
+            "handle": number,
             "type": f"{kind.__module__}.{kind.__qualname__}"[:200],
-            "callable": callable(value),
             "mro": [f"{c.__module__}.{c.__qualname__}"[:200] for c in type.mro(kind)][:30],
         }
 
@@ -100,7 +146,6 @@ class Workspace:
         sent: Blobs = []
         if request.get("forget"):
             self.objects.clear()
-            self.ids.clear()
         try:
             operation = getattr(self, f"do_{request['op']}")
             with time_limit(request.get("seconds") if self.use_time_limit else None):
@@ -174,16 +219,13 @@ class Workspace:
             if request["of"] is not None:
                 outputs = outputs[request["of"]]
             total = _weighted_sum(torch, outputs)
-            names: Sequence[Any]
-            targets: Sequence[Any]
-            if request["parameters"]:
-                names, targets = zip(*function.named_parameters(), strict=True)
-            else:
-                names, targets = request["wrt"], [args[i] for i in request["wrt"]]
-            found: Sequence[Any] = [None] * len(targets)
+            wanted = (
+                dict(function.named_parameters()) if request["parameters"] else {i: args[i] for i in request["wrt"]}
+            )
+            found: list[Any] = [None] * len(wanted)
             if total.requires_grad:
-                found = torch.autograd.grad(total, targets, allow_unused=True)
-        value = dict(zip(names, found, strict=True)) if request["parameters"] else list(found)
+                found = list(torch.autograd.grad(total, list(wanted.values()), allow_unused=True))
+        value = dict(zip(wanted, found, strict=True)) if request["parameters"] else found
         return {"ok": self.out(value, sent)}
 
     def do_replace(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
