@@ -345,8 +345,7 @@ def export(
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
     from autograder.files import write_atomically
-    from autograder.lms import canvas_moodle as lms
-    from autograder.lms import export as plain
+    from autograder.lms import export as lms
 
     is_lms = form in ("canvas", "moodle")
     if template and not is_lms:
@@ -354,11 +353,11 @@ def export(
     named = dict(column.partition("=")[::2] for column in columns)
     for name in named:
         course.set_files(name)
-    found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
+    found = lms.marks(course, chosen_sets(course, sets, lms.with_marks(course)))
     if not found:
         raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
     if not is_lms:
-        sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
+        sheet = lms.Sheet(lms.as_csv(found) if form == "csv" else lms.as_json(found))
     elif template:
         sheet = (lms.fill_canvas if form == "canvas" else lms.fill_moodle)(template, found, partial, named)
     else:
@@ -367,7 +366,7 @@ def export(
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
-    _warn([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
+    _warn([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
     _end_with(sheet.problems)
 
 

@@ -1,33 +1,54 @@
-"""`export`: marks out of nbgrader's gradebook, with manual marks, extra credit and late penalties, in plain formats.
+"""`export`: marks out of nbgrader's gradebook, with manual marks, extra credit and late penalties.
 
-`lms_export` makes of the same lines what Canvas and Moodle import. A mark that is not there is empty and has a status;
-it is never zero.
+A mark that is not there is empty and has a status; it is never zero. The plain formats hold all that is known; the
+others are what Canvas's gradebook import and Moodle's grade import take.
+
+With a template (the file that the system exports) its lines are kept in their order and its columns are reduced to
+those that say who is meant and those of the sets: marks of other work, which may have changed since, are not imported
+again. Cells for which there is no final mark stay as they are in the template. Both systems look students up by their
+own numbers and logins, so that names may be guarded against formulas.
+
+Canvas (lib/gradebook_importer.rb): first Student (or LastName, FirstName), ID, SIS columns, Section, then the
+assignments, `Title (12345)`; a line "Points Possible". Moodle: the grading worksheet of one assignment (Identifier …
+Grade … Last modified (grade)), or any CSV, in which columns are chosen by hand on import.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
-from autograder.course import Course
-from autograder.gradebook.reader import StudentScores, class_list, full_marks, scores
+from autograder.course import Course, CourseError
+from autograder.gradebook.reader import class_list, full_marks, scores
 from autograder.grading.store import Store
-from autograder.lms.csv_files import csv_text
-from autograder.lms.roster import Person, Roster
-from autograder.results import GRADED, NOT_SUBMITTED, Result
-from autograder.text import shown
+from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
+from autograder.lms.filenames import BLIND
+from autograder.lms.roster import POINTS, Person, Roster, canvas_columns, folded, people_in
+from autograder.results import GRADED, NOT_SUBMITTED
+from autograder.text import plural, shown
 from autograder.timestamps import stamp_of
 
 NOT_GRADED = "not graded yet"
+NOT_MARKED = "not yet marked"
 HEADER = (
     *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
     *("needs_manual_grading", "status", "reason", "submitted"),
 )
+CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+MOODLE_HEADER = ("Full name", "ID number", "Email address")
+MOODLE_WHO = (
+    *("Identifier", "Full name", "First name", "Last name", "Surname", "Username", "ID number", "Email address"),
+    *("Email", "Status", "Maximum Grade", "Grade can be changed"),
+    *("Last modified (submission)", "Last modified (grade)"),
+)
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """One student's mark for one set, after the late penalty. `score` is None where there is nothing to count yet.
 
     `needs_manual`: somebody still has to mark an answer, so that the score is not the last word.
@@ -43,21 +64,22 @@ class Mark:
     reason: str = ""
     submitted: str = ""
 
-    def row(self) -> tuple[str | float | bool | None, ...]:
-        first, last = self.student.first_and_last()
-        return (
-            self.student.id,
-            f"{first} {last}".strip(),
-            self.student.email,
-            self.assignment,
-            self.score,
-            self.max_score,
-            self.late_penalty,
-            self.needs_manual,
-            self.status,
-            self.reason,
-            self.submitted,
-        )
+    def row(self) -> tuple[Cell, ...]:
+        """The cells below `HEADER`."""
+        return (self.student.id, self.student.full_name(), self.student.email, *self[1:])
+
+    def final(self, partial: bool) -> float | None:
+        """The score that a learning system gets: one with open answers only with `partial`."""
+        return self.score if partial or not self.needs_manual else None
+
+
+@dataclass
+class Sheet:
+    """The text of a file for a learning system; `remarks` and `problems` for the instructor."""
+
+    text: str
+    remarks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def marks(course: Course, names: Sequence[str]) -> list[Mark]:
@@ -66,41 +88,23 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standing, most = scores(course, name), full_marks(course, name)
-        handed_in = course.submissions(name)
-        for student in sorted({*people, *standing, *handed_in}):
-            result = store.get(name, student)
-            person = people.get(student) or Person(student)
-            found.append(_mark(person, name, standing.get(student), result, student in handed_in, most))
+        standings, most, handed_in = scores(course, name), full_marks(course, name), course.submissions(name)
+        for student in sorted({*people, *standings, *handed_in}):
+            person, result = people.get(student) or Person(student), store.get(name, student)
+            standing = standings.get(student)
+            if standing is None:
+                status = NOT_GRADED if result or student in handed_in else NOT_SUBMITTED
+                reason = "it is not in the gradebook yet" if result else ""
+                found.append(Mark(person, name, None, most, status=status, reason=reason))
+                continue
+            # nbgrader itself may have graded it: then there is no result of ours
+            status, reason = (result.status, result.reason) if result else (GRADED, "")
+            score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
+            penalty = round(standing.late_penalty or 0.0, 4)
+            came = stamp_of(standing.timestamp) if standing.timestamp else ""
+            needs_manual = standing.needs_manual
+            found.append(Mark(person, name, score, standing.max_score, penalty, needs_manual, status, reason, came))
     return found
-
-
-def _mark(
-    person: Person,
-    name: str,
-    standing: StudentScores | None,
-    result: Result | None,
-    handed_in: bool,
-    most: float | None,
-) -> Mark:
-    if standing is None:
-        if result is not None:
-            return Mark(person, name, None, most, status=NOT_GRADED, reason="it is not in the gradebook yet")
-        return Mark(person, name, None, most, status=NOT_GRADED if handed_in else NOT_SUBMITTED)
-    # nbgrader itself may have graded it: then there is no result of ours
-    status = result.status if result else GRADED
-    counts = status == GRADED or not standing.needs_manual
-    return Mark(
-        person,
-        name,
-        round(standing.total, 4) if counts else None,
-        standing.max_score,
-        round(standing.late_penalty or 0.0, 4),
-        standing.needs_manual,
-        status,
-        result.reason if result else "",
-        stamp_of(standing.timestamp) if standing.timestamp else "",
-    )
 
 
 def with_marks(course: Course) -> list[str]:
@@ -113,37 +117,200 @@ def as_csv(found: Sequence[Mark]) -> str:
 
 
 def as_json(found: Sequence[Mark]) -> str:
-    return (
-        json.dumps([dict(zip(HEADER, mark.row(), strict=True)) for mark in found], ensure_ascii=False, indent=1) + "\n"
-    )
+    rows = [dict(zip(HEADER, mark.row(), strict=True)) for mark in found]
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
 
 def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     """A line for each set with answers that nobody has marked; `left_out`: such scores are not in the export."""
+    what = "their scores were left out (--partial takes them)" if left_out else "their scores are points so far"
     lines = []
-    for name in dict.fromkeys(mark.assignment for mark in found):
-        waiting = [
-            mark.student.id
-            for mark in found
-            if mark.assignment == name and mark.needs_manual and mark.score is not None
-        ]
+    for name in _points(found):
+        mine = [mark for mark in found if mark.assignment == name]
+        waiting = [mark.student.id for mark in mine if mark.needs_manual and mark.score is not None]
         without = [
-            f"{mark.student.id} ({mark.status})" for mark in found if mark.assignment == name and _unreadable(mark)
+            f"{mark.student.id} ({mark.status})" for mark in mine if mark.score is None and mark.status != NOT_SUBMITTED
         ]
-        if waiting:
-            several = f"{len(waiting)} submissions have" if len(waiting) > 1 else "1 submission has"
-            what = "their scores were left out (--partial takes them)" if left_out else "their scores are points so far"
-            lines.append(f"{name}: {several} answers that nobody has marked; {what}: {shown(', '.join(waiting), 200)}")
-        if without:
-            several = f"{len(without)} submissions have" if len(without) > 1 else "1 submission has"
-            lines.append(f"{name}: {several} no score: {shown(', '.join(without), 200)}")
+        for who, said in ((waiting, f"answers that nobody has marked; {what}"), (without, "no score")):
+            if who:
+                several = plural(len(who), "submission has", "submissions have")
+                lines.append(f"{name}: {several} {said}: {shown(', '.join(who), 200)}")
     return lines
 
 
-def _unreadable(mark: Mark) -> bool:
-    return mark.score is None and mark.status != NOT_SUBMITTED
+def _points(found: Sequence[Mark]) -> dict[str, float | None]:
+    """The sets, in order, with the points that each can give."""
+    return {mark.assignment: mark.max_score for mark in found}
 
 
-def class_roster(found: Sequence[Mark]) -> Roster:
-    """The students of the marks, to be found again in a learning system's file. Raises CourseError for unusable ids."""
-    return Roster(dict.fromkeys(mark.student for mark in found))
+def _by_student(found: Sequence[Mark]) -> dict[Person, dict[str, Mark]]:
+    students: dict[Person, dict[str, Mark]] = {}
+    for mark in found:
+        students.setdefault(mark.student, {})[mark.assignment] = mark
+    return students
+
+
+# --- Canvas and Moodle, without a template ---------------------------------------------------------------------------
+
+
+def new_canvas(found: Sequence[Mark], partial: bool) -> Sheet:
+    """A file for Canvas's gradebook import. Canvas finds students by its number, or by the id as login or SIS id."""
+    points = _points(found)
+    rows: list[Sequence[Cell]] = [(f"    {POINTS}", "", "", "", "", *points.values())]
+    for person, mine in _by_student(found).items():
+        first, last = person.first_and_last()
+        name = f"{last}, {first}" if first and last else first or last or person.id
+        cells = (mine[each].final(partial) for each in points)
+        rows.append((name, person.canvas, person.id, person.id, "", *cells))
+    return Sheet(csv_text((*CANVAS_HEADER, *points), rows))
+
+
+def new_moodle(found: Sequence[Mark], partial: bool) -> Sheet:
+    """A file for Moodle's grade import (Grades → Import → CSV file), with a column on answers still to be marked.
+
+    Moodle takes an empty cell for a mark that is to be removed; students without any mark get no line.
+    """
+    sets = list(_points(found))
+    rows: list[Sequence[Cell]] = []
+    gaps = 0
+    for person, mine in _by_student(found).items():
+        cells = [mine[name].final(partial) for name in sets]
+        if any(cell is not None for cell in cells):
+            gaps += None in cells
+            waiting = (mine[name].needs_manual for name in sets)
+            rows.append((person.full_name(), person.id, person.email, *cells, *waiting))
+    sheet = Sheet(csv_text((*MOODLE_HEADER, *sets, *(f"{name} {NOT_MARKED}" for name in sets)), rows))
+    if gaps:
+        sheet.remarks.append(
+            f"{gaps} students have no mark in some sets, and Moodle takes an empty cell for a mark that is to be "
+            "removed: export one set at a time (--assignment)"
+        )
+    return sheet
+
+
+# --- with a template -------------------------------------------------------------------------------------------------
+
+
+def fill_canvas(template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
+    """Canvas's own gradebook file with the marks in it. Raises CourseError where it is none or a set has no column."""
+    table = read_table(template)
+    canvas = canvas_columns(table)
+    if canvas is None:
+        raise table.error("is no gradebook of Canvas (Student, ID, …, Section)")
+    points, who = _points(found), range(canvas[1] + 1)
+    places = {name: _column(table, name, who, columns) for name in points}
+    sheet = _filled(table, found, partial, who, places)
+    for row in table.rows:
+        if POINTS in row[0]:
+            for name, place in places.items():
+                sheet.remarks += _other_points(name, points[name], row[place], "Canvas")
+    return sheet
+
+
+def fill_moodle(template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
+    """A grading worksheet, or another CSV file of Moodle's, with the marks in it. Raises CourseError."""
+    table = read_table(template)
+    points = _points(found)
+    who = [n for n, title in enumerate(table.header) if plain_title(title) in map(plain_title, MOODLE_WHO)]
+    if not who:
+        raise table.error("has no column that says who is meant")
+    first, *others = points
+    grade = table.column("Grade")
+    if grade is not None and table.column("Identifier") is not None:
+        if others:
+            raise CourseError(f"{table.name} is the worksheet of one assignment; name the set with --assignment")
+        columns = {first: table.header[grade], **columns}
+    places = {name: _column(table, name, who, columns) for name in points}
+    sheet = _filled(table, found, partial, who, places, added=[f"{name} {NOT_MARKED}" for name in points])
+    most = table.column("Maximum Grade")
+    if most is not None and table.rows:
+        sheet.remarks += _other_points(first, points[first], table.rows[0][most], "Moodle")
+    return sheet
+
+
+def _column(table: Table, name: str, who: Sequence[int], columns: Mapping[str, str]) -> int:
+    """The column of a set: the one named by the instructor, of the set's name, or the only one that begins with ps2."""
+    titles = {n: title for n, title in enumerate(table.header) if n not in who}
+    if name in columns:
+        wanted = [n for n, title in titles.items() if title == columns[name].strip()]
+    else:
+        plain = {n: re.sub(r"\s*\([^()]*\)$", "", title).rpartition(": ")[2] for n, title in titles.items()}
+        wanted = [n for n, title in plain.items() if plain_title(title) == plain_title(name)]
+        short = re.match(r"[^\W\d_]+\d+", name)
+        if not wanted and short:
+            pattern = rf"(?i)(?<![^\W_]){short[0]}(?!\d)"
+            wanted = [n for n, title in titles.items() if re.search(pattern, title)]
+    if len(wanted) != 1:
+        said = "has several columns" if wanted else "has no column"
+        raise table.error(f"{said} for {name}; name it with --column '{name}=TITLE'")
+    return wanted[0]
+
+
+def _found_again(people: Iterable[Person], lines: Iterable[Person | None]) -> list[Person | None]:
+    """Whom of `people` the lines of a template mean: by Canvas's number, a login or address, or else the name."""
+    roster = Roster(people)
+    numbers = {p.canvas: p for p in roster.people if p.canvas}
+    ids = {folded(key): p for p in roster.people for key in (p.email, p.id) if key}
+
+    def again(line: Person) -> Person | None:
+        if line.canvas in numbers:
+            return numbers[line.canvas]
+        for key in (*line.logins, line.email, f"{BLIND} {line.moodle}"):
+            if folded(key) in ids:
+                return ids[folded(key)]
+        called = roster.called(line.name or f"{line.first} {line.last}")
+        return next(iter(called)) if len(called) == 1 else None
+
+    return [line and again(line) for line in lines]
+
+
+def _filled(
+    table: Table,
+    found: Sequence[Mark],
+    partial: bool,
+    who: Sequence[int],
+    places: Mapping[str, int],
+    added: Sequence[str] = (),
+) -> Sheet:
+    """The template's lines with the marks; `added` are the titles of columns on answers still to be marked."""
+    students = _by_student(found)
+    keep = sorted({*who, *places.values()})
+    rows: list[list[Cell]] = []
+    seen: Counter[str] = Counter()
+    empty = 0
+    lines = people_in(table)
+    for row, line, person in zip(table.rows, lines, _found_again(students, lines), strict=True):
+        mine = students[person] if person else {}
+        cells: dict[int, Cell] = {place: row[place] for place in keep}
+        scored = {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
+        waiting = [mine[name].needs_manual if person else "" for name in places if added]
+        rows.append([*(cells | scored).values(), *waiting])
+        if person:
+            seen[person.id] += 1
+        if line:
+            empty += len(places) - len(scored)
+    sheet = Sheet(csv_text([*(table.header[place] for place in keep), *added], rows))
+    missing = sorted(
+        person.id
+        for person, mine in students.items()
+        if person.id not in seen and any(mark.final(partial) is not None for mark in mine.values())
+    )
+    if missing:
+        sheet.problems.append(
+            f"not in the template, so that their marks are not in the file: {shown(', '.join(missing), 300)}"
+        )
+    twice = sorted(student for student, count in seen.items() if count > 1)
+    if twice:
+        sheet.problems.append(f"several lines of the template are the same student: {shown(', '.join(twice), 300)}")
+    if empty:
+        sheet.remarks.append(f"{empty} cells of the template stay as they are: there is no final mark for them")
+    return sheet
+
+
+def _other_points(name: str, ours: float | None, theirs: str, system: str) -> list[str]:
+    """A remark where the system counts another maximum: marks are points and are not converted."""
+    try:
+        differs = ours is not None and abs(float(theirs.replace(",", ".")) - ours) > 1e-6
+    except ValueError:
+        return []
+    return [f"{name} has {ours:g} points, in {system} {theirs}; marks are not converted"] if differs else []

@@ -17,22 +17,25 @@ from pathlib import Path
 
 from autograder.course import CourseError
 from autograder.files import is_safe_name
-from autograder.lms.csv_files import listed_columns, read_table
+from autograder.lms.csv_files import Table, plain_title, read_table
 from autograder.text import shown
 
-ID = ("id", "student_id")
-ELSE_ID = ("sis_login_id", "sis_user_id", "id_number", "username", "login", "email", "email_address")
+# Titles as `plain_title` leaves them.
+ID = ("id", "studentid")
+LOGINS = ("sisloginid", "sisuserid", "idnumber", "username", "login", "loginid", "integrationid")
+ELSE_ID = (*LOGINS, "email", "emailaddress")
 COLUMNS = {
-    "name": ("name", "full_name", "student", "student_name"),
-    "first": ("first_name", "firstname", "given_name"),
-    "last": ("last_name", "lastname", "surname", "family_name"),
-    "email": ("email", "email_address", "mail"),
-    "canvas": ("canvas_id", "canvas_user_id", "lms_user_id"),
-    "moodle": ("moodle_id", "identifier", "participant", "participant_id"),
-    "submitted": ("submitted", "submitted_at", "timestamp", "last_modified_submission"),
+    "name": ("name", "fullname", "student", "studentname"),
+    "first": ("firstname", "givenname"),
+    "last": ("lastname", "surname", "familyname"),
+    "email": ("email", "emailaddress", "mail"),
+    "canvas": ("canvasid", "canvasuserid", "lmsuserid"),
+    "moodle": ("moodleid", "identifier", "participant", "participantid"),
+    "submitted": ("submitted", "submittedat", "timestamp", "lastmodifiedsubmission"),
 }
-LOGINS = ("login", "login_id", "sis_login_id", "sis_user_id", "username", "id_number", "integration_id")
 CANVAS, MOODLE = "Canvas", "Moodle"
+POINTS = "Points Possible"
+"""What a row of Canvas's gradebook is called that is no student."""
 SHORTEST = 3
 """Shortest id that is looked for inside a name: "1" stands in many."""
 
@@ -73,6 +76,9 @@ class Person:
             return first.strip(), last.strip()
         first, _, last = self.name.rpartition(" ")
         return first.strip(), last
+
+    def full_name(self) -> str:
+        return " ".join(self.first_and_last()).strip()
 
 
 def squashed(text: str) -> str:
@@ -177,21 +183,12 @@ def _one(people: set[Person], name: str) -> tuple[Person | None, str]:
 def read_roster(path: Path) -> Roster:
     """Raises CourseError, with one line that says what is wrong in which line of the file."""
     table = read_table(path)
-    places = {what: table.column(*names) for what, names in COLUMNS.items()}
-    ids = [table.column(name) for name in ELSE_ID]
-    own = table.column(*ID)
-    if table.column("Section") is not None and own is not None and table.column("Student", "LastName") is not None:
-        # Canvas's gradebook: its ID is Canvas's number of the student
-        places["canvas"], own = own, table.column("sis_login_id", "sis_user_id", "id")
-    columns = [c for c in (own, *ids, places["canvas"]) if c is not None]
-    if not columns:
-        raise CourseError(f"{path.name} has no column 'id'; its columns are {listed_columns(table)}")
-    logins = [c for name in LOGINS if (c := table.column(name)) is not None]
+    if table.column(*ID, *ELSE_ID, *COLUMNS["canvas"]) is None:
+        raise table.error("has no column 'id'")
     people: dict[str, Person] = {}
-    for row, line in zip(table.rows, table.lines, strict=True):
-        person = _person(row, places, columns, logins)
-        if "Points Possible" in row[0] or (not row[0] and places["canvas"] is not None and not person.canvas):
-            continue  # rows of Canvas's that are no students
+    for person, line in zip(people_in(table), table.lines, strict=True):
+        if person is None:
+            continue
         if not person.id:
             raise CourseError(f"{path.name}, line {line}: there is no id")
         if not usable_id(person.id):
@@ -204,14 +201,33 @@ def read_roster(path: Path) -> Roster:
     return Roster(people.values(), complete=True)
 
 
+def people_in(table: Table) -> list[Person | None]:
+    """Who each row of a list is; None for rows of Canvas's that are no students. An id is empty where none is given."""
+    titles = [plain_title(title) for title in table.header]
+    canvas = canvas_columns(table)
+    people: list[Person | None] = []
+    for row in table.rows:
+        cells = dict(zip(reversed(titles), reversed(row), strict=True))  # of equal titles the first counts
+        values = {what: next((cells[n] for n in names if cells.get(n)), "") for what, names in COLUMNS.items()}
+        number = re.search(r"\d+$", values["moodle"])  # "Participant 123456"
+        values["moodle"] = number[0] if number else values["moodle"]
+        if canvas:
+            values["canvas"] = row[canvas[0]]
+        student = next((cells[n] for n in (*(() if canvas else ID), *ELSE_ID) if cells.get(n)), values["canvas"])
+        logins = tuple(cells[title] for title in LOGINS if cells.get(title))
+        no_student = canvas and (POINTS in row[0] or not (row[0] or values["canvas"]))
+        people.append(None if no_student else Person(unicodedata.normalize("NFC", student), **values, logins=logins))
+    return people
+
+
+def canvas_columns(table: Table) -> tuple[int, int] | None:
+    """Where a gradebook of Canvas has Canvas's number of the student and, the last on who is meant, the section."""
+    number, section = table.column("ID"), table.column("Section")
+    if number is None or section is None or table.column("Student", "LastName") is None:
+        return None
+    return number, section
+
+
 def usable_id(student: str) -> bool:
     """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
     return is_safe_name(student) and not re.search(r"[*?\[\]{}]", student)
-
-
-def _person(row: list[str], places: dict[str, int | None], ids: list[int], logins: list[int]) -> Person:
-    values = {what: row[place] if place is not None else "" for what, place in places.items()}
-    number = re.search(r"\d+$", values["moodle"])  # "Participant 123456"
-    values["moodle"] = number[0] if number else values["moodle"]
-    name = next((unicodedata.normalize("NFC", row[c]) for c in ids if row[c]), "")
-    return Person(name, **values, logins=tuple(row[c] for c in logins if row[c]))

@@ -18,9 +18,19 @@ from autograder.course import Course, CourseError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.writer import note_students, write
 from autograder.grading.store import Store
-from autograder.lms.canvas_moodle import fill_canvas, fill_moodle, new_canvas, new_moodle
 from autograder.lms.csv_files import guarded, read_table
-from autograder.lms.export import HEADER, Mark, as_csv, as_json, marks, unmarked
+from autograder.lms.export import (
+    HEADER,
+    Mark,
+    as_csv,
+    as_json,
+    fill_canvas,
+    fill_moodle,
+    marks,
+    new_canvas,
+    new_moodle,
+    unmarked,
+)
 from autograder.results import UNREADABLE, Exercise, Result
 
 PENALTY = """from nbgrader.plugins import BasePlugin
