@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -192,15 +192,14 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
 
 def _plain_owner(path: tuple[str, ...], archives: tuple[bool, ...], level: int, name: str) -> Owner:
     part, inside = path[level], path[level + 1 :]
-    if inside:
-        if len(inside) > 1 and inside[0] == name:  # nbgrader's own folders: student/set/file
-            inside = inside[1:]
-        key, order = key_of(_unzipped(part) if archives[level] else part, name)
-        return Owner(PLAIN, key, inside=inside, group=part, order=order)
-    stem = NOTEBOOK.sub("", part)
+    alone = not inside
+    stem = NOTEBOOK.sub("", part) if alone else _unzipped(part) if archives[level] else part
     key, order = key_of(stem, name)
-    file = f"{name}{part[len(stem) :]}" if stem != part else part
-    return Owner(PLAIN, key, inside=(file,), group=part, order=order, alone=True)
+    if alone:
+        inside = (f"{name}{part[len(stem) :]}" if stem != part else part,)
+    elif len(inside) > 1 and inside[0] == name:  # nbgrader's own folders: student/set/file
+        inside = inside[1:]
+    return Owner(PLAIN, key, inside=inside, group=part, order=order, alone=alone)
 
 
 def _unzipped(part: str) -> str:
@@ -221,20 +220,20 @@ def key_of(text: str, name: str) -> tuple[str, int]:
 
 
 def _level(rooted: list[tuple[tuple[str, ...], tuple[bool, ...]]], roster: Roster, name: str) -> int:
-    matched: Counter[int] = Counter()
-    names: dict[int, set[str]] = {}
+    names: dict[int, set[str]] = defaultdict(set)
     for path, archives in rooted:
         for level, part in enumerate(path):
-            names.setdefault(level, set()).add(part)
+            names[level].add(part)
             if level and archives[level]:
                 break  # what lies in a student's own archive was named by the student
-    for level, parts in names.items():
-        keys = {_key(part, name) for part in parts}
-        matched[level] = len({person.id for key in keys if (person := roster.plain(key)[0])})
-    named, matched[0] = matched[0], 0
-    best = max(matched.values(), default=0)
-    if best:
-        return min(level for level, count in matched.items() if count == best)
+    students: dict[int, int] = {}
+    for level in sorted(names):
+        keys = {_key(part, name) for part in names[level]}
+        students[level] = len({person.id for key in keys if (person := roster.plain(key)[0])})
+    named = students.pop(0)
+    best = max(students, key=lambda level: students[level], default=0)  # of equal ones the outermost
+    if students.get(best):
+        return best
     return 0 if named else _first_difference([path for path, _ in rooted], name)
 
 

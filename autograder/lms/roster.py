@@ -23,7 +23,7 @@ from autograder.text import shown
 # Titles as `plain_title` leaves them.
 ID = ("id", "studentid")
 LOGINS = ("sisloginid", "sisuserid", "idnumber", "username", "login", "loginid", "integrationid")
-ELSE_ID = (*LOGINS, "email", "emailaddress")
+ELSE_ID = ("sisloginid", "sisuserid", "idnumber", "username", "login", "email", "emailaddress")
 COLUMNS = {
     "name": ("name", "fullname", "student", "studentname"),
     "first": ("firstname", "givenname"),
@@ -116,29 +116,24 @@ class Roster:
 
     def find(self, system: str, name: str, user: str) -> tuple[Person | None, str]:
         """The student whom a learning system calls and numbers so; without a system, whom the name says."""
-        return {CANVAS: self.canvas, MOODLE: self.moodle}[system](name, user) if system else self.plain(name)
-
-    def numbered(self, user: str, system: str = CANVAS) -> set[Person]:
-        """Who has this number in the system."""
-        return self._found.get((system, user), set())
-
-    def canvas(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Canvas calls so."""
-        found, why = self._both(self.numbered(user), name)
-        if found and found.canvas and found.canvas != user:
+        if not system:
+            return self.plain(name)
+        numbered, called = self.numbered(user, system), self.called(name) if name else set()
+        if len(numbered) == 1 and called and not numbered & called:
+            return None, f"the number is {next(iter(numbered)).id}'s, but the name is another student's"
+        found, why = _one(numbered or called, name)
+        if system == CANVAS and found and found.canvas and found.canvas != user:
             return None, f"{found.id} has another number in Canvas than {user}"
-        return found, why
-
-    def moodle(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Moodle calls so (the user name may stand before the name)."""
-        numbered = self.numbered(user, MOODLE)
-        found, why = self._both(numbered, name)
-        login, _, rest = name.partition(" ")
-        if found is None and not numbered and rest:
+        if system == MOODLE and found is None and not numbered:
+            login, _, rest = name.partition(" ")  # the user name may stand before the name
             known = self._found.get(("id", folded(login)), set()) & self.called(rest)
             if len(known) == 1:
                 return known.pop(), ""
         return found, why
+
+    def numbered(self, user: str, system: str = CANVAS) -> set[Person]:
+        """Who has this number in the system."""
+        return self._found.get((system, user), set())
 
     def plain(self, key: str) -> tuple[Person | None, str]:
         """The student with this id, login, e-mail address or name, or whose id stands in the text."""
@@ -147,12 +142,6 @@ class Roster:
         known = self._found.get(("id", folded(key)), set())
         exact = {person for person in known if folded(person.id) == folded(key)}
         return _one(exact or known or self.called(key) or self._with_id_in(key), key)
-
-    def _both(self, numbered: set[Person], name: str) -> tuple[Person | None, str]:
-        called = self.called(name) if name else set()
-        if len(numbered) == 1 and called and not numbered & called:
-            return None, f"the number is {next(iter(numbered)).id}'s, but the name is another student's"
-        return _one(numbered or called, name)
 
     def called(self, name: str) -> set[Person]:
         """Everybody of this name, in whatever order its parts stand."""

@@ -717,9 +717,9 @@ def test_dry_run_writes_nothing_and_says_the_same(course: Course, tmp_path: Path
 def test_a_shelf_of_one_attempt(tmp_path: Path) -> None:
     (found,) = Sources().files(folder_of(tmp_path / "in", {"a.ipynb": FIRST}))
     shelf = Shelf(tmp_path / "out")
-    note, was_there = shelf.add(Attempt({"a.ipynb": found}), "")
+    note, was_there = shelf.add(Attempt({"a.ipynb": found}))
     assert (note is shelf.newest, was_there) == (True, False)
-    assert Shelf(tmp_path / "out").add(Attempt({"b.ipynb": found}), "")[0].place == ""
+    assert Shelf(tmp_path / "out").add(Attempt({"b.ipynb": found}))[0].place == ""
 
 
 # --- rosters ---------------------------------------------------------------------------------------------------------
@@ -744,9 +744,9 @@ def test_rosters_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_bytes("id;Name;E-Mail Address\njsm;Jürgen Groß Smith;j@x.org\n".encode("utf-16"))
     people = read_roster(path)
-    assert people.canvas("smithjürgengroß", "1")[0].id == "jsm"
-    assert people.moodle("Jürgen Groß Smith", "77")[0].id == "jsm"
-    assert people.moodle("jsm Jurgen Gross Smith", "77")[0].id == "jsm"
+    assert people.find("Canvas", "smithjürgengroß", "1")[0].id == "jsm"
+    assert people.find("Moodle", "Jürgen Groß Smith", "77")[0].id == "jsm"
+    assert people.find("Moodle", "jsm Jurgen Gross Smith", "77")[0].id == "jsm"
     assert people.plain("J@X.org")[0].id == "jsm"
     assert people.plain("homework jsm final")[0].id == "jsm"
     assert people.plain("jsmx") == (None, "")
@@ -754,10 +754,10 @@ def test_rosters_of_every_kind(tmp_path: Path) -> None:
 
 def test_names_that_two_students_have(tmp_path: Path) -> None:
     people = read_roster(roster(tmp_path / "r.csv", "id,name,canvas_id\na1,Ann Lee,5\na2,Ann Lee,6\nb,Bo Li,7\n"))
-    assert people.canvas("leeann", "9") == (None, "'leeann' may be any of a1, a2")
-    assert people.canvas("leeann", "6")[0].id == "a2"
-    assert people.canvas("libo", "6")[0] is None, "number and name disagree"
-    assert people.canvas("libo", "8") == (None, "b has another number in Canvas than 8")
+    assert people.find("Canvas", "leeann", "9") == (None, "'leeann' may be any of a1, a2")
+    assert people.find("Canvas", "leeann", "6")[0].id == "a2"
+    assert people.find("Canvas", "libo", "6")[0] is None, "number and name disagree"
+    assert people.find("Canvas", "libo", "8") == (None, "b has another number in Canvas than 8")
 
 
 def test_numbers_in_a_name_do_not_hand_in_for_others(course: Course, tmp_path: Path) -> None:
