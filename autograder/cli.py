@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -152,7 +153,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
         table.add_row(*(escape(text) for text in (row.file, row.student, row.attempt, row.action, row.why)))
     if shown:
         out.print(table)
-    counts = ", ".join(f"{count} {action}" for action, count in done.counts.items())
+    counts = ", ".join(f"{count} {action}" for action, count in Counter(row.action for row in done.rows).items())
     students = len({row.student for row in done.rows if row.attempt})
     out.print(f"{plural(len(done.rows), 'file')} of {plural(students, 'student')}: {counts or 'nothing'}")
     if done.report:

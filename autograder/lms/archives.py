@@ -27,9 +27,8 @@ from autograder.files import open_ordinary
 from autograder.text import shown
 
 MIB = 2**20
-JUNK = re.compile(r"(?i)\..*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")
+JUNK = re.compile(r"(?i)\.(?!\.$).*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")
 OTHER_ARCHIVES = re.compile(r"(?i).*\.(rar|7z|gz|tgz|tar|bz2|xz|zst)")
-LEFT_BEHIND = "left behind by a program"
 IGNORED, REFUSED = "ignored", "refused"
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
 Opener = Callable[[], zipfile.ZipFile]
@@ -99,7 +98,7 @@ class Sources:
     def __init__(self, limits: ArchiveLimits | None = None) -> None:
         self.limits = limits or ArchiveLimits()
         # Files are read one after another, so that few archives are in use at a time.
-        self._opened = lru_cache(maxsize=8)(_open)
+        self._opened = lru_cache(maxsize=8)(lambda archive: archive())
 
     def __enter__(self) -> Sources:
         return self
@@ -138,21 +137,17 @@ class Sources:
                 name = unicodedata.normalize("NFC", os.fsencode(entry.name).decode("utf-8", "replace"))
                 parts = (*above, name)
                 found = Found(shown("/".join((source.name, *parts)), 300), parts, (False,) * len(parts))
-                if JUNK.fullmatch(name):
-                    files.append(replace(found, action=IGNORED, why=LEFT_BEHIND))
-                elif entry.is_symlink():
-                    files.append(replace(found, action=REFUSED, why="it is a symbolic link"))
-                elif not entry.is_dir():
-                    files += self._plain(Path(entry.path), found, budget)
-                elif os.access(entry.path, os.R_OK | os.X_OK):
+                folder = entry.is_dir(follow_symlinks=False)
+                if folder and not JUNK.fullmatch(name) and os.access(entry.path, os.R_OK | os.X_OK):
                     waiting.append((entry.path, parts))
-                else:
-                    files.append(replace(found, action=REFUSED, why="the folder may not be read"))
+                    continue
+                why = "it is a symbolic link" if entry.is_symlink() else "the folder may not be read" if folder else ""
+                files += self._plain(Path(entry.path), found, budget, why)
         return files
 
-    def _plain(self, path: Path, found: Found, budget: _Budget) -> list[Found]:
+    def _plain(self, path: Path, found: Found, budget: _Budget, why: str = "") -> list[Found]:
         read = partial(_read, partial(_open_alone, path), self.limits.file_bytes)
-        return self._whole(replace(found, modified=path.lstat().st_mtime, read=read), 0, budget)
+        return self._whole(replace(found, modified=path.lstat().st_mtime, read=read), 0, budget, why)
 
     def _members(self, archive: Opener, holder: Found, depth: int, most_files: int, budget: _Budget) -> list[Found]:
         """The files of an archive. Raises TooMuch."""
@@ -170,23 +165,22 @@ class Sources:
                 modified=time.mktime((*info.date_time, 0, 0, -1)),
                 read=partial(_read, partial(self._open_member, archive, number), self.limits.file_bytes),
             )
-            why = _why_not(info, name, parts)
-            if why:
-                files.append(replace(found, action=REFUSED, why=why))
-            elif any(JUNK.fullmatch(part) for part in parts):
-                files.append(replace(found, action=IGNORED, why=LEFT_BEHIND))
-            elif parts and not name.endswith(("/", "\\")):
-                files += self._whole(found, depth, budget)
+            if parts and not name.endswith(("/", "\\")):
+                files += self._whole(found, depth, budget, _why_not(info, name, parts))
         return files
 
     def _open_member(self, archive: Opener, number: int) -> IO[bytes]:
-        opened = self._opened(archive)
+        opened: zipfile.ZipFile = self._opened(archive)
         return opened.open(opened.infolist()[number])
 
-    def _whole(self, found: Found, depth: int, budget: _Budget) -> list[Found]:
-        """The file itself, or the files in it when it is a zip archive. What a refused one held does not count."""
+    def _whole(self, found: Found, depth: int, budget: _Budget, why: str) -> list[Found]:
+        """The file itself, refused for `why`, or the files in a zip archive. What a refused one held does not count."""
         limits, size = self.limits, 0
+        if any(JUNK.fullmatch(part) for part in found.parts):
+            return [replace(found, action=IGNORED, why="left behind by a program")]
         try:
+            if why:
+                raise TooMuch(why)
             data = found.read()
             size = len(data)
             found = replace(found, digest=hashlib.sha256(data).hexdigest())
@@ -198,7 +192,9 @@ class Sources:
             else:
                 holder = replace(found, archives=(*found.archives[:-1], True))
                 inside = _Budget(limits, limits.inner_bytes, size)
-                files = self._members(partial(_in_memory, found.read), holder, depth + 1, limits.inner_files, inside)
+                files = self._members(
+                    lambda: zipfile.ZipFile(io.BytesIO(holder.read())), holder, depth + 1, limits.inner_files, inside
+                )
                 size += inside.used
         except TooMuch as error:
             files, size = [replace(found, action=REFUSED, why=str(error))], size or error.size
@@ -206,14 +202,6 @@ class Sources:
             files = [replace(found, why="it is no zip archive that can be read; it is kept as it is")]
         budget.spend(size)
         return files
-
-
-def _open(archive: Opener) -> zipfile.ZipFile:
-    return archive()
-
-
-def _in_memory(read: Callable[[], bytes]) -> zipfile.ZipFile:
-    return zipfile.ZipFile(io.BytesIO(read()))
 
 
 def _open_alone(path: Path) -> IO[bytes]:
@@ -254,21 +242,15 @@ def _name(info: zipfile.ZipInfo) -> str:
 def _why_not(info: zipfile.ZipInfo, name: str, parts: tuple[str, ...]) -> str:
     """Why an entry of an archive is refused; nothing where it is an ordinary file or folder."""
     kind = stat.S_IFMT(info.external_attr >> 16)
-    if "\0" in name:
-        return "its name holds a NUL character"
-    if name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", name):
-        return "its path is absolute"
-    if ".." in parts:
-        return "its path leads out of the archive"
-    if len(parts) > 40 or len(name) > 4_000:
-        return "its path is endless"
-    if kind == stat.S_IFLNK:
-        return "it is a symbolic link"
-    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-        return "it is no ordinary file"
-    if info.flag_bits & 0x1:
-        return "it is encrypted"
-    # The others are rare, and can ask for gigabytes of memory before the first byte comes out.
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        return "it is packed in an unusual way"
-    return ""
+    reasons = {
+        "its name holds a NUL character": "\0" in name,
+        "its path is absolute": name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:[\\/]", name),
+        "its path leads out of the archive": ".." in parts,
+        "its path is endless": len(parts) > 40 or len(name) > 4_000,
+        "it is a symbolic link": kind == stat.S_IFLNK,
+        "it is no ordinary file": kind not in (0, stat.S_IFREG, stat.S_IFDIR),
+        "it is encrypted": info.flag_bits & 0x1,
+        # The others are rare, and can ask for gigabytes of memory before the first byte comes out.
+        "it is packed in an unusual way": info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED),
+    }
+    return next((why for why, holds in reasons.items() if holds), "")

@@ -144,7 +144,7 @@ class Shelf:
         note.participant = note.participant or attempt.note.participant
         note.submitted = attempt.note.submitted or note.submitted
         path = self.folder / (f"{EARLIER}/{note.place}" if note.place else "") / TIMESTAMP
-        there = _text_of(path)
+        there = path.read_text("utf-8", "replace") if path.is_file() else ""
         if attempt.stamp not in ("", there) and not (there and attempt.guessed) and not self.dry:
             write_atomically(path, attempt.stamp.encode())
         if asdict(note) != before:
@@ -168,10 +168,6 @@ def _exchange(folder: Path, staged: Path) -> None:
     (folder / TIMESTAMP).unlink(missing_ok=True)
     for path in sorted(staged.iterdir()):
         os.replace(path, folder / path.name)
-
-
-def _text_of(path: Path) -> str:
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
 
 
 def _same(note: Note, other: Note) -> bool:

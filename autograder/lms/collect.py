@@ -70,11 +70,6 @@ class Collected:
         return lines
 
     @property
-    def counts(self) -> dict[str, int]:
-        """How many files each action befell."""
-        return dict(Counter(row.action for row in self.rows))
-
-    @property
     def unusual(self) -> list[Row]:
         """The rows that a person should look at."""
         return [row for row in self.rows if row.action in BAD or (row.why and row.action in (TO_GRADE, KEPT))]

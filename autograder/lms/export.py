@@ -199,7 +199,7 @@ def fill_canvas(template: Path, found: Sequence[Mark], partial: bool, columns: M
         raise table.error("is no gradebook of Canvas (Student, ID, …, Section)")
     points, who = _points(found), range(canvas[1] + 1)
     places = {name: _column(table, name, who, columns) for name in points}
-    sheet = _filled(table, found, partial, who, places)
+    sheet = _filled(table, found, partial, who, places, added=False)
     for row in table.rows:
         if POINTS in row[0]:
             for name, place in places.items():
@@ -221,7 +221,7 @@ def fill_moodle(template: Path, found: Sequence[Mark], partial: bool, columns: M
             raise CourseError(f"{table.name} is the worksheet of one assignment; name the set with --assignment")
         columns = {first: table.header[grade], **columns}
     places = {name: _column(table, name, who, columns) for name in points}
-    sheet = _filled(table, found, partial, who, places, added=[f"{name} {NOT_MARKED}" for name in points])
+    sheet = _filled(table, found, partial, who, places, added=True)
     most = table.column("Maximum Grade")
     if most is not None and table.rows:
         sheet.remarks += _other_points(first, points[first], table.rows[0][most], "Moodle")
@@ -265,41 +265,35 @@ def _found_again(people: Iterable[Person], lines: Iterable[Person | None]) -> li
 
 
 def _filled(
-    table: Table,
-    found: Sequence[Mark],
-    partial: bool,
-    who: Sequence[int],
-    places: Mapping[str, int],
-    added: Sequence[str] = (),
+    table: Table, found: Sequence[Mark], partial: bool, who: Sequence[int], places: Mapping[str, int], added: bool
 ) -> Sheet:
-    """The template's lines with the marks; `added` are the titles of columns on answers still to be marked."""
+    """The template's lines with the marks; with `added`, columns on answers still to be marked."""
     students = _by_student(found)
+    final: dict[Person, dict[int, Cell]] = {
+        person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
+        for person, mine in students.items()
+    }
+    lines = people_in(table)
+    meant = _found_again(students, lines)
     keep = sorted({*who, *places.values()})
     rows: list[list[Cell]] = []
-    seen: Counter[str] = Counter()
     empty = 0
-    lines = people_in(table)
-    for row, line, person in zip(table.rows, lines, _found_again(students, lines), strict=True):
-        mine = students[person] if person else {}
+    for row, line, person in zip(table.rows, lines, meant, strict=True):
+        scored = final[person] if person else {}
         cells: dict[int, Cell] = {place: row[place] for place in keep}
-        scored = {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
-        waiting = [mine[name].needs_manual if person else "" for name in places if added]
+        waiting = [students[person][name].needs_manual if person else "" for name in places if added]
         rows.append([*(cells | scored).values(), *waiting])
-        if person:
-            seen[person.id] += 1
         if line:
             empty += len(places) - len(scored)
-    sheet = Sheet(csv_text([*(table.header[place] for place in keep), *added], rows))
-    missing = sorted(
-        person.id
-        for person, mine in students.items()
-        if person.id not in seen and any(mark.final(partial) is not None for mark in mine.values())
-    )
+    titles = [f"{name} {NOT_MARKED}" for name in places if added]
+    sheet = Sheet(csv_text([*(table.header[place] for place in keep), *titles], rows))
+    lines_of = Counter(meant)
+    missing = sorted(person.id for person, scored in final.items() if scored and person not in lines_of)
     if missing:
         sheet.problems.append(
             f"not in the template, so that their marks are not in the file: {shown(', '.join(missing), 300)}"
         )
-    twice = sorted(student for student, count in seen.items() if count > 1)
+    twice = sorted(person.id for person, count in lines_of.items() if person and count > 1)
     if twice:
         sheet.problems.append(f"several lines of the template are the same student: {shown(', '.join(twice), 300)}")
     if empty:

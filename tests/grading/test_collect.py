@@ -27,7 +27,7 @@ from autograder.grading.store import Store
 from autograder.lms.archives import ArchiveLimits, Found, Sources
 from autograder.lms.attempts import NOTES, Attempt, Shelf
 from autograder.lms.collect import IGNORED, KEPT, REFUSED, TO_GRADE, UNCHANGED, UNMATCHED, Collected, collect
-from autograder.lms.filenames import key_of, lms_owner, match, owners
+from autograder.lms.filenames import key_of, lms_owners, match, owners
 from autograder.lms.roster import Person, Roster, read_roster
 from autograder.notebook.finder import find_notebook
 from autograder.timestamps import read_timestamp
@@ -105,8 +105,7 @@ def taken(course: Course, student: str) -> bytes:
 )
 def test_names_by_canvas(tmp_path: Path, name: str, expected: tuple[str, str, bool, int]) -> None:
     (found,) = Sources().files(archive(tmp_path / "c.zip", {name: b"{}"}))
-    owner = lms_owner(found)
-    assert owner is not None
+    owner = lms_owners(found)[0]
     assert (owner.name, owner.user, owner.late, owner.file) == expected
 
 
@@ -122,8 +121,7 @@ def test_names_by_canvas(tmp_path: Path, name: str, expected: tuple[str, str, bo
 )
 def test_names_by_moodle(tmp_path: Path, name: str, expected: tuple[str, str, tuple[str, ...]]) -> None:
     (found,) = Sources().files(archive(tmp_path / "m.zip", {name: b"{}"}))
-    owner = lms_owner(found)
-    assert owner is not None
+    owner = lms_owners(found)[0]
     assert (owner.name, owner.user, owner.inside) == expected
 
 
