@@ -360,7 +360,7 @@ def export(
     if not is_lms:
         sheet = lms.Sheet(lms.as_csv(found) if form == "csv" else lms.as_json(found))
     elif template:
-        sheet = (lms.fill_canvas if form == "canvas" else lms.fill_moodle)(template, found, partial, named)
+        sheet = lms.fill(form.title(), template, found, partial, named)
     else:
         sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
     if output:

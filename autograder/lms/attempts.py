@@ -45,15 +45,13 @@ class Note:
 class Attempt:
     """Files handed in together, by their path in the submission, and what is to be noted about them.
 
-    `stamp`: the text for timestamp.txt, empty where nothing is known; `late`: the system says so; `guessed`: the stamp
-    only says that it was late.
+    `stamp`: the text for timestamp.txt, empty where nothing is known; `late`: the system says so, but not when it came.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
     note: Note = field(default_factory=Note)
     stamp: str = ""
     late: bool = False
-    guessed: bool = False
 
 
 class Shelf:
@@ -145,7 +143,8 @@ class Shelf:
         note.submitted = attempt.note.submitted or note.submitted
         path = self.folder / (f"{EARLIER}/{note.place}" if note.place else "") / TIMESTAMP
         there = path.read_text("utf-8", "replace") if path.is_file() else ""
-        if attempt.stamp not in ("", there) and not (there and attempt.guessed) and not self.dry:
+        exact = attempt.note.submitted or not attempt.late
+        if attempt.stamp not in ("", there) and (exact or not there) and not self.dry:
             write_atomically(path, attempt.stamp.encode())
         if asdict(note) != before:
             self._note()

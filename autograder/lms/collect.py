@@ -10,7 +10,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import Match, Owner, match, owners
-from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, folded, read_roster, usable_id
+from autograder.lms.filenames import Owner, match, owners
+from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
 from autograder.text import plural, shown
 from autograder.timestamps import NO_DATE, TIMESTAMP, stamp_of
 
@@ -142,8 +142,6 @@ class _Collection:
             write_atomically(self.done.report, text.encode())
         return self.done
 
-    # --- whose is it? ------------------------------------------------------------------------------------------------
-
     def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
         """The files of one source that are a student's, with the student; every file gets its row."""
         usable = []
@@ -175,9 +173,7 @@ class _Collection:
         other = self.spelled.setdefault(folded(student), student)
         if other != student:
             return Match(why=f"{student!r} and {other!r} differ only in case; name a roster with --roster")
-        return replace(whose, person=replace(whose.person, id=self.folders.get(folded(student), student)))
-
-    # --- attempts ----------------------------------------------------------------------------------------------------
+        return Match(replace(whose.person, id=self.folders.get(folded(student), student)))
 
     def _put(self, student: str, mine: list[list[_Item]]) -> bool:
         """All of one student's attempts, oldest first, each in its place. `mine`: the files of each source.
@@ -227,27 +223,21 @@ class _Collection:
 
     def _date(self, student: str, attempts: list[Attempt]) -> None:
         """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
-        moment = self._submitted(student)
-        if moment and attempts:
-            attempts[-1].note.submitted, attempts[-1].stamp = moment.isoformat(), stamp_of(moment)
-        for attempt in attempts:
-            if attempt.late and self.due and not attempt.stamp:
-                attempt.stamp, attempt.guessed = stamp_of(self.due + timedelta(seconds=1)), True
-
-    def _submitted(self, student: str) -> datetime | None:
-        """When the roster says that the student's newest work came; a time without a zone is the course's."""
         text = self.people[student].submitted
-        if not text or text == "-":
-            return None
         try:
-            moment: datetime = dateutil.parser.parse(text)
+            moment = dateutil.parser.parse(text) if attempts and text not in ("", "-") else None
         except NO_DATE:
+            moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
             if remark not in self.done.remarks:
                 self.done.remarks.append(remark)
-            return None
-        # without a name it is this machine's zone
-        return moment if moment.tzinfo else moment.replace(tzinfo=gettz(self.course.config.Exchange.get("timezone")))
+        if moment:
+            if not moment.tzinfo:  # then it is in the course's zone, else in this machine's
+                moment = moment.replace(tzinfo=gettz(self.course.config.Exchange.get("timezone")))
+            attempts[-1].note.submitted, attempts[-1].stamp = moment.isoformat(), stamp_of(moment)
+        for attempt in attempts:
+            if attempt.late and self.due and not attempt.stamp:
+                attempt.stamp = stamp_of(self.due + timedelta(seconds=1))
 
     def _say_late(self) -> None:
         who = plural(len(self.late), "submission is late", "submissions are late")

@@ -28,7 +28,7 @@ from autograder.gradebook.reader import class_list, full_marks, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
 from autograder.lms.filenames import BLIND
-from autograder.lms.roster import POINTS, Person, Roster, canvas_columns, folded, people_in
+from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, folded, people_in
 from autograder.results import GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
 from autograder.timestamps import stamp_of
@@ -150,9 +150,6 @@ def _by_student(found: Sequence[Mark]) -> dict[Person, dict[str, Mark]]:
     return students
 
 
-# --- Canvas and Moodle, without a template ---------------------------------------------------------------------------
-
-
 def new_canvas(found: Sequence[Mark], partial: bool) -> Sheet:
     """A file for Canvas's gradebook import. Canvas finds students by its number, or by the id as login or SIS id."""
     points = _points(found)
@@ -188,44 +185,72 @@ def new_moodle(found: Sequence[Mark], partial: bool) -> Sheet:
     return sheet
 
 
-# --- with a template -------------------------------------------------------------------------------------------------
+def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
+    """The template with the marks in it, for Moodle with columns on answers still to be marked.
+
+    `system`: CANVAS takes Canvas's gradebook, MOODLE a grading worksheet or another CSV file of Moodle's; `columns`:
+    the titles of sets' columns. Raises CourseError where it is no such file, or has no column for a set.
+    """
+    table, sets = read_table(template), [*_points(found)]
+    who, theirs, known = _canvas_layout(table) if system == CANVAS else _moodle_layout(table, sets)
+    places = {name: _column(table, name, who, {**known, **columns}) for name in sets}
+    students = _by_student(found)
+    final: dict[Person, dict[int, Cell]] = {
+        person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
+        for person, mine in students.items()
+    }
+    added = sets if system == MOODLE else []
+    keep = sorted({*who, *places.values()})
+    lines = people_in(table)
+    meant = _found_again(students, lines)
+    rows: list[list[Cell]] = []
+    empty = 0
+    for row, line, person in zip(table.rows, lines, meant, strict=True):
+        scored = final[person] if person else {}
+        waiting = [students[person][name].needs_manual if person else "" for name in added]
+        rows.append([*(scored.get(place, row[place]) for place in keep), *waiting])
+        if line:
+            empty += len(places) - len(scored)
+    titles = (*(table.header[place] for place in keep), *(f"{name} {NOT_MARKED}" for name in added))
+    sheet = Sheet(csv_text(titles, rows))
+    lines_of = Counter(meant)
+    missing = sorted(person.id for person, scored in final.items() if scored and person not in lines_of)
+    twice = sorted(person.id for person, count in lines_of.items() if person and count > 1)
+    for ids, what in (
+        (missing, "not in the template, so that their marks are not in the file"),
+        (twice, "several lines of the template are the same student"),
+    ):
+        if ids:
+            sheet.problems.append(f"{what}: {shown(', '.join(ids), 300)}")
+    if empty:
+        sheet.remarks.append(f"{empty} cells of the template stay as they are: there is no final mark for them")
+    for name, points in _points(found).items() if theirs else ():
+        most = re.fullmatch(r"\d+([.,]\d+)?", theirs[places[name]])
+        if most and points is not None and abs(float(most[0].replace(",", ".")) - points) > 1e-6:
+            sheet.remarks.append(f"{name} has {points:g} points, in {system} {most[0]}; marks are not converted")
+    return sheet
 
 
-def fill_canvas(template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
-    """Canvas's own gradebook file with the marks in it. Raises CourseError where it is none or a set has no column."""
-    table = read_table(template)
+def _canvas_layout(table: Table) -> tuple[Sequence[int], Sequence[str], dict[str, str]]:
+    """The columns that say who is meant, what the system takes for the most points in each column, known columns."""
     canvas = canvas_columns(table)
     if canvas is None:
         raise table.error("is no gradebook of Canvas (Student, ID, …, Section)")
-    points, who = _points(found), range(canvas[1] + 1)
-    places = {name: _column(table, name, who, columns) for name in points}
-    sheet = _filled(table, found, partial, who, places, added=False)
-    for row in table.rows:
-        if POINTS in row[0]:
-            for name, place in places.items():
-                sheet.remarks += _other_points(name, points[name], row[place], "Canvas")
-    return sheet
+    return range(canvas[1] + 1), next((row for row in table.rows if POINTS in row[0]), []), {}
 
 
-def fill_moodle(template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
-    """A grading worksheet, or another CSV file of Moodle's, with the marks in it. Raises CourseError."""
-    table = read_table(template)
-    points = _points(found)
+def _moodle_layout(table: Table, sets: list[str]) -> tuple[Sequence[int], Sequence[str], dict[str, str]]:
+    """The same of a file of Moodle's; in a grading worksheet the set's column is known."""
     who = [n for n, title in enumerate(table.header) if plain_title(title) in map(plain_title, MOODLE_WHO)]
     if not who:
         raise table.error("has no column that says who is meant")
-    first, *others = points
-    grade = table.column("Grade")
-    if grade is not None and table.column("Identifier") is not None:
-        if others:
-            raise CourseError(f"{table.name} is the worksheet of one assignment; name the set with --assignment")
-        columns = {first: table.header[grade], **columns}
-    places = {name: _column(table, name, who, columns) for name in points}
-    sheet = _filled(table, found, partial, who, places, added=True)
-    most = table.column("Maximum Grade")
-    if most is not None and table.rows:
-        sheet.remarks += _other_points(first, points[first], table.rows[0][most], "Moodle")
-    return sheet
+    grade, most = table.column("Grade"), table.column("Maximum Grade")
+    theirs = [table.rows[0][most]] * len(table.header) if most is not None and table.rows else []
+    if grade is None or table.column("Identifier") is None:
+        return who, theirs, {}
+    if len(sets) != 1:
+        raise CourseError(f"{table.name} is the worksheet of one assignment; name the set with --assignment")
+    return who, theirs, {sets[0]: table.header[grade]}
 
 
 def _column(table: Table, name: str, who: Sequence[int], columns: Mapping[str, str]) -> int:
@@ -262,49 +287,3 @@ def _found_again(people: Iterable[Person], lines: Iterable[Person | None]) -> li
         return next(iter(called)) if len(called) == 1 else None
 
     return [line and again(line) for line in lines]
-
-
-def _filled(
-    table: Table, found: Sequence[Mark], partial: bool, who: Sequence[int], places: Mapping[str, int], added: bool
-) -> Sheet:
-    """The template's lines with the marks; with `added`, columns on answers still to be marked."""
-    students = _by_student(found)
-    final: dict[Person, dict[int, Cell]] = {
-        person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
-        for person, mine in students.items()
-    }
-    lines = people_in(table)
-    meant = _found_again(students, lines)
-    keep = sorted({*who, *places.values()})
-    rows: list[list[Cell]] = []
-    empty = 0
-    for row, line, person in zip(table.rows, lines, meant, strict=True):
-        scored = final[person] if person else {}
-        cells: dict[int, Cell] = {place: row[place] for place in keep}
-        waiting = [students[person][name].needs_manual if person else "" for name in places if added]
-        rows.append([*(cells | scored).values(), *waiting])
-        if line:
-            empty += len(places) - len(scored)
-    titles = [f"{name} {NOT_MARKED}" for name in places if added]
-    sheet = Sheet(csv_text([*(table.header[place] for place in keep), *titles], rows))
-    lines_of = Counter(meant)
-    missing = sorted(person.id for person, scored in final.items() if scored and person not in lines_of)
-    if missing:
-        sheet.problems.append(
-            f"not in the template, so that their marks are not in the file: {shown(', '.join(missing), 300)}"
-        )
-    twice = sorted(person.id for person, count in lines_of.items() if person and count > 1)
-    if twice:
-        sheet.problems.append(f"several lines of the template are the same student: {shown(', '.join(twice), 300)}")
-    if empty:
-        sheet.remarks.append(f"{empty} cells of the template stay as they are: there is no final mark for them")
-    return sheet
-
-
-def _other_points(name: str, ours: float | None, theirs: str, system: str) -> list[str]:
-    """A remark where the system counts another maximum: marks are points and are not converted."""
-    try:
-        differs = ours is not None and abs(float(theirs.replace(",", ".")) - ours) > 1e-6
-    except ValueError:
-        return []
-    return [f"{name} has {ours:g} points, in {system} {theirs}; marks are not converted"] if differs else []

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from autograder.files import UNSAFE
 from autograder.lms.archives import Found
-from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, squashed
+from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, squashed
 from autograder.text import shown
 
 PLAIN = ""
@@ -59,18 +59,6 @@ class Owner:
     doubt: str = ""
 
 
-@dataclass(frozen=True)
-class Match:
-    """Whose a file is; where it is nobody's, `person` is None and `why` says why.
-
-    `made`: no roster knows the student, so that the id was made of the name.
-    """
-
-    person: Person | None = None
-    why: str = ""
-    made: bool = False
-
-
 def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
     """The student of a file, of whose name `owner` is what it says (None: it is not named as the others are)."""
     if owner is None:
@@ -79,9 +67,9 @@ def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
         return Match(why=owner.doubt)
     if not owner.system and holds_download(found):
         return Match(why="it lies in a download of Canvas or Moodle in the source; name that archive as a source")
-    person, why = roster.find(owner.system, owner.name, owner.user)
-    if person or why:
-        return Match(person, why)
+    known = roster.find(owner.system, owner.name, owner.user)
+    if known.person or known.why:
+        return known
     if roster.complete:
         return Match(why=f"{shown(owner.name)!r} is not on the roster")
     if owner.alone and ".ipynb" not in found.parts[-1].lower():
@@ -172,9 +160,6 @@ def holds_download(found: Found) -> bool:
     return False
 
 
-# --- plain folders and archives --------------------------------------------------------------------------------------
-
-
 def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> list[Owner]:
     """The owners of files that no learning system named, for the set `name`.
 
@@ -221,7 +206,7 @@ def _level(rooted: list[tuple[tuple[str, ...], tuple[bool, ...]]], roster: Roste
     students: dict[int, int] = {}
     for level in sorted(names):
         keys = {key_of(part, name)[0] for part in names[level]}
-        students[level] = len({person.id for key in keys if (person := roster.plain(key)[0])})
+        students[level] = len({person.id for key in keys if (person := roster.plain(key).person)})
     named = students.pop(0)
     best = max(students, key=lambda level: students[level], default=0)  # of equal ones the outermost
     if students.get(best):
@@ -239,9 +224,6 @@ def _first_difference(paths: list[tuple[str, ...]], name: str) -> int:
     if keys and all(keys) and all(len(p) == level + 2 for p in paths) and len({p[level] for p in paths}) == 1:
         return level + 1  # one folder with a file for each student
     return level
-
-
-# --- ids for those whom no roster knows ------------------------------------------------------------------------------
 
 
 def made_id(owner: Owner) -> str:

@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from autograder.course import CourseError
 from autograder.files import is_safe_name
@@ -38,6 +39,17 @@ POINTS = "Points Possible"
 """What a row of Canvas's gradebook is called that is no student."""
 SHORTEST = 3
 """Shortest id that is looked for inside a name: "1" stands in many."""
+
+
+class Match(NamedTuple):
+    """Whose a file is; where it is nobody's, `person` is None and `why` says why, if anything is known.
+
+    `made`: no roster knows the student, so that the id was made of the name.
+    """
+
+    person: Person | None = None
+    why: str = ""
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -71,11 +83,10 @@ class Person:
         """First and last name; of a name in one piece the last word, or what stands before a comma, is the last."""
         if self.first or self.last:
             return self.first, self.last
-        if "," in self.name:
-            last, _, first = self.name.partition(",")
-            return first.strip(), last.strip()
-        first, _, last = self.name.rpartition(" ")
-        return first.strip(), last
+        last, comma, first = self.name.partition(",")
+        if not comma:
+            first, _, last = self.name.rpartition(" ")
+        return first.strip(), last.strip()
 
     def full_name(self) -> str:
         return " ".join(self.first_and_last()).strip()
@@ -95,10 +106,7 @@ def folded(text: str) -> str:
 
 
 class Roster:
-    """Looks students up. `complete`: whoever is not on it is not in the class.
-
-    Each look-up returns the student, or None and why, where more than one comes into question.
-    """
+    """Looks students up. `complete`: whoever is not on it is not in the class."""
 
     def __init__(self, people: Iterable[Person], complete: bool = False) -> None:
         self.people = list(people)
@@ -106,39 +114,38 @@ class Roster:
         self._found: dict[tuple[str, str], set[Person]] = defaultdict(set)
         for person in self.people:
             ids = {person.id, person.email, person.email.partition("@")[0], *person.logins}
-            keys = {("id", folded(key)) for key in ids}
-            keys |= {(CANVAS, person.canvas), (MOODLE, person.moodle)}
+            keys = {("id", folded(key)) for key in ids} | {(CANVAS, person.canvas), (MOODLE, person.moodle)}
             for name in person.names():
                 keys |= {("name", name), ("loose", without_accents(name))}
             for kind, key in keys:
                 if key:
                     self._found[kind, key].add(person)
 
-    def find(self, system: str, name: str, user: str) -> tuple[Person | None, str]:
+    def find(self, system: str, name: str, user: str) -> Match:
         """The student whom a learning system calls and numbers so; without a system, whom the name says."""
         if not system:
             return self.plain(name)
         numbered, called = self.numbered(user, system), self.called(name) if name else set()
         if len(numbered) == 1 and called and not numbered & called:
-            return None, f"the number is {next(iter(numbered)).id}'s, but the name is another student's"
-        found, why = _one(numbered or called, name)
-        if system == CANVAS and found and found.canvas and found.canvas != user:
-            return None, f"{found.id} has another number in Canvas than {user}"
-        if system == MOODLE and found is None and not numbered:
+            return Match(why=f"the number is {next(iter(numbered)).id}'s, but the name is another student's")
+        found = _one(numbered or called, name)
+        if system == CANVAS and found.person and found.person.canvas not in ("", user):
+            return Match(why=f"{found.person.id} has another number in Canvas than {user}")
+        if system == MOODLE and found.person is None and not numbered:
             login, _, rest = name.partition(" ")  # the user name may stand before the name
             known = self._found.get(("id", folded(login)), set()) & self.called(rest)
             if len(known) == 1:
-                return known.pop(), ""
-        return found, why
+                return Match(known.pop())
+        return found
 
     def numbered(self, user: str, system: str = CANVAS) -> set[Person]:
         """Who has this number in the system."""
         return self._found.get((system, user), set())
 
-    def plain(self, key: str) -> tuple[Person | None, str]:
+    def plain(self, key: str) -> Match:
         """The student with this id, login, e-mail address or name, or whose id stands in the text."""
         if not key:
-            return None, "its name does not say whose it is"
+            return Match(why="its name does not say whose it is")
         known = self._found.get(("id", folded(key)), set())
         exact = {person for person in known if folded(person.id) == folded(key)}
         return _one(exact or known or self.called(key) or self._with_id_in(key), key)
@@ -159,14 +166,11 @@ class Roster:
         }
 
 
-def _one(people: set[Person], name: str) -> tuple[Person | None, str]:
+def _one(people: set[Person], name: str) -> Match:
     if len(people) > 1:
         ids = ", ".join(sorted(p.id for p in people)[:3])
-        return None, f"{shown(name)!r} may be any of {ids}"
-    return (next(iter(people)), "") if people else (None, "")
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
+        return Match(why=f"{shown(name)!r} may be any of {ids}")
+    return Match(next(iter(people), None))
 
 
 def read_roster(path: Path) -> Roster:
