@@ -80,6 +80,7 @@ class _Budget:
 
     limits: ArchiveLimits
     most: int
+    most_files: int
     packed: int = 0
     used: int = 0
 
@@ -93,17 +94,14 @@ class _Budget:
 
 
 class Sources:
-    """Opens sources; a context manager that keeps them open until all their files have been read."""
+    """Opens sources, and keeps them open until `close`, so that their files can be read."""
 
     def __init__(self, limits: ArchiveLimits | None = None) -> None:
         self.limits = limits or ArchiveLimits()
         # Files are read one after another, so that few archives are in use at a time.
         self._opened = lru_cache(maxsize=8)(lambda archive: archive())
 
-    def __enter__(self) -> Sources:
-        return self
-
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         self._opened.cache_clear()
 
     def files(self, source: Path) -> list[Found]:
@@ -113,12 +111,12 @@ class Sources:
         """
         name, limits = source.name, self.limits
         # No ratio here: the class's whole archive must not fall with one student's runaway output.
-        budget = _Budget(limits, limits.source_bytes)
+        budget = _Budget(limits, limits.source_bytes, limits.source_files)
         try:
             if source.is_dir():
                 return self._folder(source, budget)
             if zipfile.is_zipfile(source):
-                return self._members(partial(zipfile.ZipFile, source), Found(name, ()), 1, limits.source_files, budget)
+                return self._members(partial(zipfile.ZipFile, source), Found(name, ()), 1, budget)
             if not OTHER_ARCHIVES.fullmatch(name) and source.suffix.lower() != ".zip":
                 return self._plain(source, Found(name, (name,), (False,)), budget)
             why = "it is no zip archive that can be read; unpack it and name the folder"
@@ -149,11 +147,11 @@ class Sources:
         read = partial(_read, partial(_open_alone, path), self.limits.file_bytes)
         return self._whole(replace(found, modified=path.lstat().st_mtime, read=read), 0, budget, why)
 
-    def _members(self, archive: Opener, holder: Found, depth: int, most_files: int, budget: _Budget) -> list[Found]:
+    def _members(self, archive: Opener, holder: Found, depth: int, budget: _Budget) -> list[Found]:
         """The files of an archive. Raises TooMuch."""
         files: list[Found] = []
         members = self._opened(archive).infolist()
-        if len(members) > most_files:
+        if len(members) > budget.most_files:
             raise TooMuch(f"it holds {len(members):,} files")
         for number, info in enumerate(members):
             name = _name(info)
@@ -191,10 +189,8 @@ class Sources:
                 raise TooMuch(f"archives lie inside each other, more than {limits.depth} deep")
             else:
                 holder = replace(found, archives=(*found.archives[:-1], True))
-                inside = _Budget(limits, limits.inner_bytes, size)
-                files = self._members(
-                    lambda: zipfile.ZipFile(io.BytesIO(holder.read())), holder, depth + 1, limits.inner_files, inside
-                )
+                inside = _Budget(limits, limits.inner_bytes, limits.inner_files, size)
+                files = self._members(lambda: zipfile.ZipFile(io.BytesIO(holder.read())), holder, depth + 1, inside)
                 size += inside.used
         except TooMuch as error:
             files, size = [replace(found, action=REFUSED, why=str(error))], size or error.size

@@ -80,19 +80,19 @@ class Shelf:
         named = (note.participant.partition(" ") for note in self._notes())
         return {number for name, _, number in named if name == system}
 
-    def add(self, attempt: Attempt) -> tuple[Note, bool]:
-        """Put an attempt in its place; returns its note, and whether it was there before. Raises OSError."""
-        note = attempt.note
-        note.digest = _digest({name: found.digest for name, found in attempt.files.items()})
+    def add(self, attempt: Attempt) -> bool:
+        """Put an attempt in its place; whether it was there before, so that its note is the old one. Raises OSError."""
+        attempt.note.digest = _digest({name: found.digest for name, found in attempt.files.items()})
         for known in self._notes():
-            if _same(known, note):
+            if _same(known, attempt.note):
                 self._learn(known, attempt)
-                return known, True
+                attempt.note = known
+                return True
         if self.dry:
-            self._rank(note)
+            self._rank(attempt.note)
         else:
             self._lay_down(attempt)
-        return note, False
+        return False
 
     def _rank(self, note: Note) -> Note | None:
         """Decide whether a new attempt or the newest so far is an earlier one; returns that one, with its place."""
@@ -131,9 +131,9 @@ class Shelf:
                             write_atomically(copy / path.relative_to(self.folder), path.read_bytes())
                     os.rename(copy, place)
             if earlier is not attempt.note:
-                self._note(under_way=True)
+                self._write_notes(under_way=True)
                 _exchange(self.folder, staged)
-        self._note()
+        self._write_notes()
 
     def _learn(self, note: Note, attempt: Attempt) -> None:
         """The same attempt again may come with something new about it."""
@@ -147,9 +147,9 @@ class Shelf:
         if attempt.stamp not in ("", there) and (exact or not there) and not self.dry:
             write_atomically(path, attempt.stamp.encode())
         if asdict(note) != before:
-            self._note()
+            self._write_notes()
 
-    def _note(self, under_way: bool = False) -> None:
+    def _write_notes(self, under_way: bool = False) -> None:
         if not self.dry:
             noted = {"under_way": under_way, "attempts": [asdict(note) for note in self._notes()]}
             text = json.dumps(noted, ensure_ascii=False, indent=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import timedelta
 from itertools import takewhile
@@ -24,7 +25,7 @@ from autograder.files import UNSAFE, write_atomically
 from autograder.gradebook.reader import class_list, due_date
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
-from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
+from autograder.lms.attempts import EARLIER, Attempt, Shelf
 from autograder.lms.csv_files import csv_text
 from autograder.lms.filenames import Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
@@ -75,8 +76,8 @@ class Collected:
         return [row for row in self.rows if row.action in BAD or (row.why and row.action in (TO_GRADE, KEPT))]
 
     def to_json(self) -> dict[str, Any]:
-        report = str(self.report) if self.report else None
-        return {"files": [asdict(row) for row in self.rows], "remarks": self.remarks, "report": report}
+        files = [asdict(row) for row in self.rows]
+        return {"files": files, "remarks": self.remarks, "report": self.report and str(self.report)}
 
 
 @dataclass
@@ -99,12 +100,11 @@ def collect(
     """Fill the submitted folders of the set `name`. Raises CourseError where nothing can be collected at all."""
     course.set_files(name)
     course.submissions(name)  # says so where the folders are not arranged by student
-    submitted = (course.root / course.dirs.submitted_directory).resolve()
+    own = (course.root / course.dirs.submitted_directory).resolve()
     for source in sources:
         place = source.resolve()
-        if source.is_dir() and (place.is_relative_to(submitted) or submitted.is_relative_to(place)):
-            what = f"the course's own folder {submitted.name}, which is filled from the sources"
-            raise CourseError(f"{source} holds {what}")
+        if source.is_dir() and (place.is_relative_to(own) or own.is_relative_to(place)):
+            raise CourseError(f"{source} holds the course's own folder {own.name}, which is filled from the sources")
     if roster_file:
         roster = read_roster(roster_file)
     else:
@@ -128,7 +128,7 @@ class _Collection:
 
     def run(self, sources: Sequence[Path], limits: ArchiveLimits | None) -> Collected:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
-        with Sources(limits) as opened:
+        with closing(Sources(limits)) as opened:
             for number, source in enumerate(sources):
                 for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
@@ -181,7 +181,7 @@ class _Collection:
         False where they may be two students', so that nothing was taken.
         """
         items = [item for part in mine for item in part]
-        placed: list[tuple[Attempt, list[Row], Note, bool]] = []
+        placed: list[tuple[Attempt, list[Row], bool]] = []
         try:
             shelf = Shelf(self.course.step_folder("submitted", student, self.name), self.dry)
             doubt = self._doubt(student, [item.owner for item in items], shelf)
@@ -193,14 +193,14 @@ class _Collection:
             attempts = [(attempt, rows) for attempt, rows in attempts if attempt.files]
             self._date(student, [attempt for attempt, _ in attempts])
             for attempt, rows in attempts:
-                placed.append((attempt, rows, *shelf.add(attempt)))
+                placed.append((attempt, rows, shelf.add(attempt)))
         except (AutograderError, *DAMAGED) as error:
             for row in (item.row for item in items if not item.row.action):
                 row.action, row.why = FAILED, f"it could not be put into {student}'s folder: {said_by(error)}"
-        for attempt, rows, note, was_there in placed:
-            is_newest = note is shelf.newest
+        for attempt, rows, was_there in placed:
+            is_newest = attempt.note is shelf.newest
             for row in rows:
-                row.attempt = "newest" if is_newest else f"{EARLIER}/{note.place}"
+                row.attempt = "newest" if is_newest else f"{EARLIER}/{attempt.note.place}"
                 row.action = UNCHANGED if was_there else TO_GRADE if is_newest else KEPT
             if is_newest and attempt.late:
                 self.late.append(student)
@@ -215,10 +215,8 @@ class _Collection:
             users = {owner.user for owner in owners if owner.system == system}
             several = sorted(users | shelf.participants(system))
             if users and users != {ours} and len(several) > 1:
-                return (
-                    f"two participants ({', '.join(several)}) may both be {student}; "
-                    f"name a roster with their numbers in {system} (--roster)"
-                )
+                who = f"two participants ({', '.join(several)}) may both be {student}"
+                return f"{who}; name a roster with their numbers in {system} (--roster)"
         return ""
 
     def _date(self, student: str, attempts: list[Attempt]) -> None:
@@ -242,8 +240,7 @@ class _Collection:
     def _say_late(self) -> None:
         who = plural(len(self.late), "submission is late", "submissions are late")
         if self.due:
-            each = "each" if len(self.late) > 1 else "it"
-            what = f"{each} counts as one second late unless timestamp.txt says more"
+            what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
         else:
             what = (
                 f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "

@@ -45,8 +45,7 @@ def plain_title(title: str) -> str:
 def read_table(path: Path) -> Table:
     """A CSV file with a header, in any usual encoding, with commas, semicolons or tabs. Raises CourseError, OSError."""
     text = _decoded(path.read_bytes())
-    first = text.split("\n", 1)[0]
-    separator = max(SEPARATORS, key=first.count)
+    separator = max(SEPARATORS, key=text.split("\n", 1)[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows, lines = [], []
     try:

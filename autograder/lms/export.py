@@ -18,7 +18,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -27,13 +27,11 @@ from autograder.course import Course, CourseError
 from autograder.gradebook.reader import class_list, full_marks, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
-from autograder.lms.filenames import BLIND
-from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, folded, people_in
+from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
 from autograder.results import GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
 from autograder.timestamps import stamp_of
 
-NOT_GRADED = "not graded yet"
 NOT_MARKED = "not yet marked"
 HEADER = (
     *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
@@ -93,7 +91,7 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
             if standing is None:
-                status = NOT_GRADED if result or student in handed_in else NOT_SUBMITTED
+                status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
                 reason = "it is not in the gradebook yet" if result else ""
                 found.append(Mark(person, name, None, most, status=status, reason=reason))
                 continue
@@ -127,10 +125,8 @@ def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     lines = []
     for name in _points(found):
         mine = [mark for mark in found if mark.assignment == name]
-        waiting = [mark.student.id for mark in mine if mark.needs_manual and mark.score is not None]
-        without = [
-            f"{mark.student.id} ({mark.status})" for mark in mine if mark.score is None and mark.status != NOT_SUBMITTED
-        ]
+        waiting = [m.student.id for m in mine if m.needs_manual and m.score is not None]
+        without = [f"{m.student.id} ({m.status})" for m in mine if m.score is None and m.status != NOT_SUBMITTED]
         for who, said in ((waiting, f"answers that nobody has marked; {what}"), (without, "no score")):
             if who:
                 several = plural(len(who), "submission has", "submissions have")
@@ -202,7 +198,8 @@ def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, colu
     added = sets if system == MOODLE else []
     keep = sorted({*who, *places.values()})
     lines = people_in(table)
-    meant = _found_again(students, lines)
+    roster = Roster(students)
+    meant = [line and roster.again(line) for line in lines]
     rows: list[list[Cell]] = []
     empty = 0
     for row, line, person in zip(table.rows, lines, meant, strict=True):
@@ -269,21 +266,3 @@ def _column(table: Table, name: str, who: Sequence[int], columns: Mapping[str, s
         said = "has several columns" if wanted else "has no column"
         raise table.error(f"{said} for {name}; name it with --column '{name}=TITLE'")
     return wanted[0]
-
-
-def _found_again(people: Iterable[Person], lines: Iterable[Person | None]) -> list[Person | None]:
-    """Whom of `people` the lines of a template mean: by Canvas's number, a login or address, or else the name."""
-    roster = Roster(people)
-    numbers = {p.canvas: p for p in roster.people if p.canvas}
-    ids = {folded(key): p for p in roster.people for key in (p.email, p.id) if key}
-
-    def again(line: Person) -> Person | None:
-        if line.canvas in numbers:
-            return numbers[line.canvas]
-        for key in (*line.logins, line.email, f"{BLIND} {line.moodle}"):
-            if folded(key) in ids:
-                return ids[folded(key)]
-        called = roster.called(line.name or f"{line.first} {line.last}")
-        return next(iter(called)) if len(called) == 1 else None
-
-    return [line and again(line) for line in lines]

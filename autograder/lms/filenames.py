@@ -19,12 +19,10 @@ from dataclasses import dataclass, replace
 
 from autograder.files import UNSAFE
 from autograder.lms.archives import Found
-from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, squashed
+from autograder.lms.roster import ANONYMOUS, BLIND, CANVAS, MOODLE, Match, Person, Roster, squashed
 from autograder.text import shown
 
 PLAIN = ""
-ANONYMOUS, BLIND = "anon", "Participant"
-"""What Canvas and Moodle call those who are marked without their names."""
 ENDING = re.compile(r"(?i)(\.(ipynb|json|txt|zip))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
@@ -153,11 +151,10 @@ def _moodle(match: re.Match[str], inside: tuple[str, ...]) -> Owner:
 
 def holds_download(found: Found) -> bool:
     """Whether the file lies in an archive in the source that looks like a learning system's download."""
-    for place, archive in enumerate(found.archives):
-        if archive:
-            rest = replace(found, parts=found.parts[place + 1 :], archives=found.archives[place + 1 :])
-            return bool(lms_owners(rest))
-    return False
+    if True not in found.archives:
+        return False
+    below = found.archives.index(True) + 1
+    return bool(lms_owners(replace(found, parts=found.parts[below:], archives=found.archives[below:])))
 
 
 def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> list[Owner]:

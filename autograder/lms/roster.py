@@ -35,6 +35,8 @@ COLUMNS = {
     "submitted": ("submitted", "submittedat", "timestamp", "lastmodifiedsubmission"),
 }
 CANVAS, MOODLE = "Canvas", "Moodle"
+ANONYMOUS, BLIND = "anon", "Participant"
+"""What Canvas and Moodle call those who are marked without their names."""
 POINTS = "Points Possible"
 """What a row of Canvas's gradebook is called that is no student."""
 SHORTEST = 3
@@ -73,11 +75,9 @@ class Person:
 
     def names(self) -> set[str]:
         """The name in every order of its parts, as learning systems write it."""
-        orders = set()
-        for text in (self.name, f"{self.first} {self.last}"):
-            words = [w for w in re.split(r"[\s,]+", text) if w]
-            orders |= {squashed("".join(words[i:] + words[:i])) for i in range(len(words))}
-        return orders - {""}
+        texts = (self.name, f"{self.first} {self.last}")
+        split = [re.findall(r"[^\s,]+", text) for text in texts]
+        return {squashed("".join(words[i:] + words[:i])) for words in split for i in range(len(words))} - {""}
 
     def first_and_last(self) -> tuple[str, str]:
         """First and last name; of a name in one piece the last word, or what stands before a comma, is the last."""
@@ -115,6 +115,7 @@ class Roster:
         for person in self.people:
             ids = {person.id, person.email, person.email.partition("@")[0], *person.logins}
             keys = {("id", folded(key)) for key in ids} | {(CANVAS, person.canvas), (MOODLE, person.moodle)}
+            keys |= {("exact", folded(key)) for key in (person.id, person.email)}
             for name in person.names():
                 keys |= {("name", name), ("loose", without_accents(name))}
             for kind, key in keys:
@@ -150,6 +151,14 @@ class Roster:
         exact = {person for person in known if folded(person.id) == folded(key)}
         return _one(exact or known or self.called(key) or self._with_id_in(key), key)
 
+    def again(self, line: Person) -> Person | None:
+        """Whom a line of a learning system's list means: by Canvas's number, a login or address, or else the name."""
+        known = (*line.logins, line.email, f"{BLIND} {line.moodle}")
+        keys = [(CANVAS, line.canvas), *(("exact", folded(key)) for key in known)]
+        found = next((self._found[key] for key in keys if key in self._found), None)
+        found = found or self.called(line.name or f"{line.first} {line.last}")
+        return next(iter(found)) if len(found) == 1 else None
+
     def called(self, name: str) -> set[Person]:
         """Everybody of this name, in whatever order its parts stand."""
         name = squashed(name)
@@ -157,13 +166,8 @@ class Roster:
 
     def _with_id_in(self, key: str) -> set[Person]:
         text = folded(key)
-        return {
-            person
-            for person in self.people
-            if len(person.id) >= SHORTEST
-            and folded(person.id) in text
-            and re.search(rf"(?<![^\W_]){re.escape(folded(person.id))}(?![^\W_])", text)
-        }
+        there = [person for person in self.people if len(person.id) >= SHORTEST and folded(person.id) in text]
+        return {p for p in there if re.search(rf"(?<![^\W_]){re.escape(folded(p.id))}(?![^\W_])", text)}
 
 
 def _one(people: set[Person], name: str) -> Match:
@@ -188,9 +192,8 @@ def read_roster(path: Path) -> Roster:
             raise CourseError(f"{path.name}: the id {shown(person.id)!r} cannot be the name of a student's folder")
         other = people.setdefault(folded(person.id), person)
         if other is not person:
-            raise CourseError(
-                f"{path.name}: the ids {other.id!r} and {person.id!r} are the same, or differ only in case"
-            )
+            ids = f"{other.id!r} and {person.id!r}"
+            raise CourseError(f"{path.name}: the ids {ids} are the same, or differ only in case")
     return Roster(people.values(), complete=True)
 
 

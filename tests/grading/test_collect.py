@@ -715,9 +715,9 @@ def test_dry_run_writes_nothing_and_says_the_same(course: Course, tmp_path: Path
 def test_a_shelf_of_one_attempt(tmp_path: Path) -> None:
     (found,) = Sources().files(folder_of(tmp_path / "in", {"a.ipynb": FIRST}))
     shelf = Shelf(tmp_path / "out")
-    note, was_there = shelf.add(Attempt({"a.ipynb": found}))
-    assert (note is shelf.newest, was_there) == (True, False)
-    assert Shelf(tmp_path / "out").add(Attempt({"b.ipynb": found}))[0].place == ""
+    first, second = Attempt({"a.ipynb": found}), Attempt({"b.ipynb": found})
+    assert not shelf.add(first) and first.note is shelf.newest
+    assert not Shelf(tmp_path / "out").add(second) and second.note.place == ""
 
 
 # --- rosters ---------------------------------------------------------------------------------------------------------
