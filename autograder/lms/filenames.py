@@ -166,11 +166,11 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
     rooted = [((source, *f.parts), (True, *f.archives)) for f in files]
     outermost = _level(rooted, roster, name)
     owners = []
-    for path, _ in rooted:
+    for path, archives in rooted:
         level = min(outermost, len(path) - 1)
         part, inside = path[level], path[level + 1 :]
-        key, order = key_of(part, name)
         alone = not inside
+        key, order = key_of(ENDING.sub("", part) if alone or archives[level] else part, name)
         if alone:
             ending = ENDING.search(part)
             inside = (name + ending[0] if ending else part,)
@@ -182,7 +182,7 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
 
 def key_of(text: str, name: str) -> tuple[str, int]:
     """What is left of a file's or folder's name without the set's name and marks of copying; the copy's number."""
-    text, order = ENDING.sub("", text), 0
+    order = 0
     while match := _COPY.search(text):
         order = max(order, *(int(n) for n in re.findall(r"\d+", match[0])), 0)
         text = text[: match.start()] + text[match.end() :]
@@ -202,7 +202,7 @@ def _level(rooted: list[tuple[tuple[str, ...], tuple[bool, ...]]], roster: Roste
                 break  # what lies in a student's own archive was named by the student
     students: dict[int, int] = {}
     for level in sorted(names):
-        keys = {key_of(part, name)[0] for part in names[level]}
+        keys = {key_of(ENDING.sub("", part), name)[0] for part in names[level]}
         students[level] = len({person.id for key in keys if (person := roster.plain(key).person)})
     named = students.pop(0)
     best = max(students, key=lambda level: students[level], default=0)  # of equal ones the outermost
@@ -215,7 +215,7 @@ def _first_difference(paths: list[tuple[str, ...]], name: str) -> int:
     level = 1
     while all(len(p) > level + 2 for p in paths) and len({p[level] for p in paths}) == 1:
         level += 1
-    keys = [key_of(p[-1], name)[0] for p in paths if ".ipynb" in p[-1].lower()]
+    keys = [key_of(ENDING.sub("", p[-1]), name)[0] for p in paths if ".ipynb" in p[-1].lower()]
     if keys and not any(keys) and all(len(p) == level + 1 for p in paths):
         return level - 1  # no notebook but the set's: the folder or archive is one student's
     if keys and all(keys) and all(len(p) == level + 2 for p in paths) and len({p[level] for p in paths}) == 1:
