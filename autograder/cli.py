@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
@@ -152,7 +153,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
         table.add_row(*(escape(text) for text in (row.file, row.student, row.attempt, row.action, row.why)))
     if shown:
         out.print(table)
-    counts = ", ".join(f"{count} {action}" for action, count in done.counts.items())
+    counts = ", ".join(f"{count} {action}" for action, count in Counter(row.action for row in done.rows).items())
     students = len({row.student for row in done.rows if row.attempt})
     out.print(f"{plural(len(done.rows), 'file')} of {plural(students, 'student')}: {counts or 'nothing'}")
     if done.report:
@@ -345,8 +346,7 @@ def export(
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
     from autograder.files import write_atomically
-    from autograder.lms import canvas_moodle as lms
-    from autograder.lms import export as plain
+    from autograder.lms import export as lms
 
     is_lms = form in ("canvas", "moodle")
     if template and not is_lms:
@@ -354,20 +354,20 @@ def export(
     named = dict(column.partition("=")[::2] for column in columns)
     for name in named:
         course.set_files(name)
-    found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
+    found = lms.marks(course, chosen_sets(course, sets, lms.with_marks(course)))
     if not found:
         raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
     if not is_lms:
-        sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
+        sheet = lms.Sheet(lms.as_csv(found) if form == "csv" else lms.as_json(found))
     elif template:
-        sheet = (lms.fill_canvas if form == "canvas" else lms.fill_moodle)(template, found, partial, named)
+        sheet = lms.fill(form.title(), template, found, partial, named)
     else:
         sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
     if output:
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
-    _warn([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
+    _warn([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
     _end_with(sheet.problems)
 
 

@@ -18,6 +18,9 @@ STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
 LONGEST = 1000
 """Bytes of a timestamp.txt that are looked at."""
 
+NO_DATE = (ValueError, OverflowError, TypeError, ArithmeticError, AttributeError, IndexError)
+"""What dateutil raises for what is no date."""
+
 
 def stamp_of(moment: datetime) -> str:
     """A time as nbgrader writes it, in UTC; a time without a zone is taken as UTC."""
@@ -47,7 +50,6 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
         # nbgrader reads the zone in "… +0100" as a hundred seconds.
         offset = re.fullmatch(r"\S+ \S+ [+-]\d\d:?\d\d", words)
         moment: datetime = parse_utc(dateutil.parser.parse(words) if offset else words)
-    # dateutil raises many kinds for what is no date.
-    except (ValueError, OverflowError, TypeError, ArithmeticError, AttributeError, IndexError):
+    except NO_DATE:
         return None, f"{TIMESTAMP} holds no date ('{shown(words, 40)}'); the submission counts as in time"
     return moment, ""

@@ -9,31 +9,32 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime, timedelta
+from contextlib import closing
+from dataclasses import asdict, astuple, dataclass, field, fields, replace
+from datetime import timedelta
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import dateutil.parser
-from dateutil.tz import gettz, tzlocal
+from dateutil.tz import gettz
 
 from autograder.course import Course, CourseError
-from autograder.errors import AutograderError
+from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
 from autograder.gradebook.reader import class_list, due_date
 from autograder.gradebook.writer import note_students
-from autograder.lms.archives import DAMAGED, ArchiveLimits, Found, Sources
-from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
+from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
+from autograder.lms.attempts import EARLIER, Attempt, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import Match, Owner, match, owners
-from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, folded, read_roster, usable_id
-from autograder.text import shown
-from autograder.timestamps import TIMESTAMP, stamp_of
+from autograder.lms.filenames import Owner, match, owners
+from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
+from autograder.text import plural, shown
+from autograder.timestamps import NO_DATE, TIMESTAMP, stamp_of
 
 TO_GRADE, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
-IGNORED, UNMATCHED, REFUSED, FAILED = "ignored", "unmatched", "refused", "failed"
+UNMATCHED, FAILED = "unmatched", "failed"
 BAD = (UNMATCHED, REFUSED, FAILED)
-LONGEST_NAME = 120
 STUDENTS_TIMESTAMP = "timestamp-by-student.txt"
 
 
@@ -63,16 +64,11 @@ class Collected:
         for action in BAD:
             bad = [row for row in self.rows if row.action == action]
             if bad:
-                files = f"{len(bad)} files were" if len(bad) > 1 else "1 file was"
+                files = plural(len(bad), "file was", "files were")
                 reasons = "; ".join(f"{shown(row.file, 120)}: {row.why}" for row in bad[:3])
                 more = f"; and {len(bad) - 3} more" if len(bad) > 3 else ""
                 lines.append(f"{files} {'not matched' if action == UNMATCHED else action}: {reasons}{more}")
         return lines
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many files each action befell."""
-        return dict(Counter(row.action for row in self.rows))
 
     @property
     def unusual(self) -> list[Row]:
@@ -80,8 +76,8 @@ class Collected:
         return [row for row in self.rows if row.action in BAD or (row.why and row.action in (TO_GRADE, KEPT))]
 
     def to_json(self) -> dict[str, Any]:
-        report = str(self.report) if self.report else None
-        return {"files": [asdict(row) for row in self.rows], "remarks": self.remarks, "report": report}
+        files = [asdict(row) for row in self.rows]
+        return {"files": files, "remarks": self.remarks, "report": self.report and str(self.report)}
 
 
 @dataclass
@@ -104,27 +100,17 @@ def collect(
     """Fill the submitted folders of the set `name`. Raises CourseError where nothing can be collected at all."""
     course.set_files(name)
     course.submissions(name)  # says so where the folders are not arranged by student
+    own = (course.root / course.dirs.submitted_directory).resolve()
     for source in sources:
-        _check_source(course, source)
-    roster = read_roster(roster_file) if roster_file else _known_class(course)
+        place = source.resolve()
+        if source.is_dir() and (place.is_relative_to(own) or own.is_relative_to(place)):
+            raise CourseError(f"{source} holds the course's own folder {own.name}, which is filled from the sources")
+    if roster_file:
+        roster = read_roster(roster_file)
+    else:
+        known = [Person.of_gradebook(row) for row in reversed(class_list(course))]
+        roster = Roster({folded(person.id): person for person in known if usable_id(person.id)}.values())
     return _Collection(course, name, roster, dry_run).run(sources, limits)
-
-
-def _check_source(course: Course, source: Path) -> None:
-    submitted = (course.root / course.dirs.submitted_directory).resolve()
-    place = source.resolve()
-    if source.is_dir() and (place.is_relative_to(submitted) or submitted.is_relative_to(place)):
-        raise CourseError(f"{source} holds the course's own folder {submitted.name}, which is filled from the sources")
-
-
-def _known_class(course: Course) -> Roster:
-    """The students whom the gradebook knows, as far as their ids can be used."""
-    people: dict[str, Person] = {}
-    for row in class_list(course):
-        person = Person.of_gradebook(row)
-        if usable_id(person.id):
-            people.setdefault(folded(person.id), person)
-    return Roster(people.values())
 
 
 class _Collection:
@@ -133,8 +119,8 @@ class _Collection:
     def __init__(self, course: Course, name: str, roster: Roster, dry: bool) -> None:
         self.course, self.name, self.roster, self.dry = course, name, roster, dry
         self.done = Collected()
-        self.sets = set(course.set_names())
-        self.folders = {folded(s): s for other in sorted(self.sets) for s in course.submissions(other)}
+        self.others = set(course.set_names()) - {name}
+        self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
         self.due = due_date(course, name)
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
@@ -142,30 +128,29 @@ class _Collection:
 
     def run(self, sources: Sequence[Path], limits: ArchiveLimits | None) -> Collected:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
-        with Sources(limits) as opened:
+        with closing(Sources(limits)) as opened:
             for number, source in enumerate(sources):
                 for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
             placed = [student for student in sorted(groups) if self._put(student, list(groups[student].values()))]
-        self._say_late()
+        if self.late:
+            self._say_late()
         if not self.dry:
             self._note_students(placed)
-            self.done.report = write_report(self.course, self.name, self.done.rows)
+            self.done.report = self.course.report_folder / f"collected-{self.name}.csv"
+            text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
+            write_atomically(self.done.report, text.encode())
         return self.done
 
-    # --- whose is it? ------------------------------------------------------------------------------------------------
-
-    def _matched(self, source: Path, files: list[Found]) -> list[tuple[str, _Item]]:
+    def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
         """The files of one source that are a student's, with the student; every file gets its row."""
         usable = []
         for found in files:
-            action = IGNORED if found.ignored else REFUSED if found.refused else ""
-            row = Row(found.label, action=action, why=found.ignored or found.refused)
+            row = Row(found.label, action=found.action, why=found.why)
             self.done.rows.append(row)
-            if not found.ignored and found.parts and ".." not in found.parts:
+            if found.action != IGNORED and found.parts and ".." not in found.parts:
                 usable.append((found, row))
         said = owners(source.name, [found for found, _ in usable], self.roster, self.name)
-        matched = []
         for (found, row), owner in zip(usable, said, strict=True):
             whose = self._spelled(match(found, owner, self.roster))
             row.student = whose.person.id if whose.person else ""
@@ -173,13 +158,12 @@ class _Collection:
                 continue
             if owner is None or whose.person is None:
                 row.action, row.why = UNMATCHED, whose.why
-            elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.sets - {self.name}:
+            elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.others:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
             else:
-                row.why = "; ".join(text for text in (owner.remark, found.note) if text)
+                row.why = "; ".join(text for text in (owner.remark, found.why) if text)
                 self.people[row.student] = whose.person
-                matched.append((row.student, _Item(found, owner, row)))
-        return matched
+                yield row.student, _Item(found, owner, row)
 
     def _spelled(self, whose: Match) -> Match:
         """The match with an id that was made spelled as the student's folder is; nobody's where two differ in case."""
@@ -189,37 +173,34 @@ class _Collection:
         other = self.spelled.setdefault(folded(student), student)
         if other != student:
             return Match(why=f"{student!r} and {other!r} differ only in case; name a roster with --roster")
-        return replace(whose, person=replace(whose.person, id=self.folders.get(folded(student), student)))
-
-    # --- attempts ----------------------------------------------------------------------------------------------------
+        return Match(replace(whose.person, id=self.folders.get(folded(student), student)))
 
     def _put(self, student: str, mine: list[list[_Item]]) -> bool:
         """All of one student's attempts, oldest first, each in its place. `mine`: the files of each source.
 
         False where they may be two students', so that nothing was taken.
         """
-        folder = self.course.step_folder("submitted", student, self.name)
-        placed: list[tuple[Attempt, list[Row], Note, bool]] = []
+        items = [item for part in mine for item in part]
+        placed: list[tuple[Attempt, list[Row], bool]] = []
         try:
-            shelf = Shelf(folder, self.dry)
-            doubt = self._doubt(student, [item.owner for part in mine for item in part], shelf)
+            shelf = Shelf(self.course.step_folder("submitted", student, self.name), self.dry)
+            doubt = self._doubt(student, [item.owner for item in items], shelf)
             if doubt:
-                for row in (item.row for part in mine for item in part):
-                    row.student, row.action, row.why = "", UNMATCHED, doubt
+                for item in items:
+                    item.row.student, item.row.action, item.row.why = "", UNMATCHED, doubt
                 return False
-            attempts = list(self._attempts(mine))
-            if attempts:
-                attempts[-1][0].submitted = self._submitted(student)
+            attempts = [_attempt(batch) for part in mine for batch in _batches(part)]
+            attempts = [(attempt, rows) for attempt, rows in attempts if attempt.files]
+            self._date(student, [attempt for attempt, _ in attempts])
             for attempt, rows in attempts:
-                placed.append((attempt, rows, *shelf.add(attempt, self._stamp(attempt))))
+                placed.append((attempt, rows, shelf.add(attempt)))
         except (AutograderError, *DAMAGED) as error:
-            said = getattr(error, "strerror", None) or str(error)
-            for row in (item.row for part in mine for item in part if not item.row.action):
-                row.action, row.why = FAILED, f"it could not be put into {student}'s folder: {said}"
-        for attempt, rows, note, was_there in placed:
-            is_newest = note is shelf.newest
+            for row in (item.row for item in items if not item.row.action):
+                row.action, row.why = FAILED, f"it could not be put into {student}'s folder: {said_by(error)}"
+        for attempt, rows, was_there in placed:
+            is_newest = attempt.note is shelf.newest
             for row in rows:
-                row.attempt = "newest" if is_newest else f"{EARLIER}/{note.place}"
+                row.attempt = "newest" if is_newest else f"{EARLIER}/{attempt.note.place}"
                 row.action = UNCHANGED if was_there else TO_GRADE if is_newest else KEPT
             if is_newest and attempt.late:
                 self.late.append(student)
@@ -234,82 +215,69 @@ class _Collection:
             users = {owner.user for owner in owners if owner.system == system}
             several = sorted(users | shelf.participants(system))
             if users and users != {ours} and len(several) > 1:
-                return (
-                    f"two participants ({', '.join(several)}) may both be {student}; "
-                    f"name a roster with their numbers in {system} (--roster)"
-                )
+                who = f"two participants ({', '.join(several)}) may both be {student}"
+                return f"{who}; name a roster with their numbers in {system} (--roster)"
         return ""
 
-    def _attempts(self, mine: list[list[_Item]]) -> Iterator[tuple[Attempt, list[Row]]]:
-        """A student's attempts with their rows, oldest first as far as the names tell."""
-        for part in mine:
-            for batch in _batches(part):
-                attempt, rows = Attempt(), [item.row for item in batch]
-                wrapped = _wrapped([item.owner.inside for item in batch])
-                for found, owner in ((item.found, item.owner) for item in batch):
-                    name = _path(owner.inside[wrapped:], attempt.files)
-                    if name.casefold() == TIMESTAMP and not owner.system and not any(found.archives):
-                        # nbgrader's own, from an instructor's folder; a student may claim any time
-                        attempt.stamp = found.read()[:200].decode("utf-8", "replace").strip()
-                        continue
-                    attempt.files[STUDENTS_TIMESTAMP if name.casefold() == TIMESTAMP else name] = found
-                    attempt.late = attempt.late or owner.late
-                    attempt.canvas_file = max(attempt.canvas_file, owner.file)
-                    attempt.participant = f"{owner.system} {owner.user}" if owner.user else ""
-                if attempt.files:
-                    yield attempt, rows
-                else:
-                    for row in rows:
-                        row.action, row.why = IGNORED, "there is nothing but a timestamp"
-
-    def _submitted(self, student: str) -> datetime | None:
-        """When the roster says that the student's newest work came; a time without a zone is the course's."""
+    def _date(self, student: str, attempts: list[Attempt]) -> None:
+        """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
         text = self.people[student].submitted
-        if not text or text == "-":
-            return None
         try:
-            moment: datetime = dateutil.parser.parse(text)
-        except (ValueError, OverflowError, TypeError, ArithmeticError):
+            moment = dateutil.parser.parse(text) if attempts and text not in ("", "-") else None
+        except NO_DATE:
+            moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
             if remark not in self.done.remarks:
                 self.done.remarks.append(remark)
-            return None
-        zone = self.course.config.Exchange.timezone if "timezone" in self.course.config.Exchange else ""
-        return moment if moment.tzinfo else moment.replace(tzinfo=gettz(zone) if zone else tzlocal())
-
-    def _stamp(self, attempt: Attempt) -> str:
-        """The text for timestamp.txt. Where a system only says "late", the least that makes nbgrader agree."""
-        if attempt.submitted:
-            return stamp_of(attempt.submitted)
-        if attempt.late and self.due and not attempt.stamp:
-            return stamp_of(self.due + timedelta(seconds=1))
-        return attempt.stamp
+        if moment:
+            if not moment.tzinfo:  # then it is in the course's zone, else in this machine's
+                moment = moment.replace(tzinfo=gettz(self.course.config.Exchange.get("timezone")))
+            attempts[-1].note.submitted, attempts[-1].stamp = moment.isoformat(), stamp_of(moment)
+        for attempt in attempts:
+            if attempt.late and self.due and not attempt.stamp:
+                attempt.stamp = stamp_of(self.due + timedelta(seconds=1))
 
     def _say_late(self) -> None:
-        if not self.late:
-            return
-        several = len(self.late) > 1
-        who = f"{len(self.late)} submissions are late" if several else "1 submission is late"
-        listed = shown(", ".join(self.late), 200)
+        who = plural(len(self.late), "submission is late", "submissions are late")
         if self.due:
-            what = f"{'each' if several else 'it'} counts as one second late unless timestamp.txt says more"
+            what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
         else:
             what = (
                 f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "
                 f"{self.name} --duedate …` and collect again"
             )
+        listed = shown(", ".join(self.late), 200)
         self.done.remarks.append(f"{who} by Canvas's mark, which does not tell how late; {what} ({listed})")
 
-    def _note_students(self, groups: Iterable[str]) -> None:
+    def _note_students(self, placed: Iterable[str]) -> None:
         """Names and addresses go where nbgrader keeps them, so that formgrader and exports show them."""
-        people = self.roster.people if self.roster.complete else [self.people[student] for student in groups]
         noted: dict[str, dict[str, str]] = {}
-        for person in people:
+        for person in self.roster.people if self.roster.complete else [self.people[student] for student in placed]:
             first, last = person.first_and_last()
             details = {"first_name": first, "last_name": last, "email": person.email, "lms_user_id": person.canvas}
             noted[person.id] = details
         if noted:
             note_students(self.course, noted)
+
+
+def _attempt(batch: list[_Item]) -> tuple[Attempt, list[Row]]:
+    """Files that were handed in together, with their rows."""
+    attempt = Attempt()
+    levels = zip(*(item.owner.inside[:-1] for item in batch), strict=False)
+    wrapped = len([*takewhile(lambda names: len(set(names)) == 1, levels)])  # folders that lie around all the files
+    for found, owner in ((item.found, item.owner) for item in batch):
+        name = _path(owner.inside[wrapped:], attempt.files)
+        if name.casefold() == TIMESTAMP and not owner.system and not any(found.archives):
+            # nbgrader's own, from an instructor's folder; a student may claim any time
+            attempt.stamp = found.read()[:200].decode("utf-8", "replace").strip()
+            continue
+        attempt.files[STUDENTS_TIMESTAMP if name.casefold() == TIMESTAMP else name] = found
+        attempt.late = attempt.late or owner.late
+        attempt.note.canvas_file = max(attempt.note.canvas_file, owner.file)
+        attempt.note.participant = f"{owner.system} {owner.user}" if owner.user else ""
+    for item in batch if not attempt.files else ():
+        item.row.action, item.row.why = IGNORED, "there is nothing but a timestamp"
+    return attempt, [item.row for item in batch]
 
 
 def _batches(files: list[_Item]) -> list[list[_Item]]:
@@ -319,15 +287,14 @@ def _batches(files: list[_Item]) -> list[list[_Item]]:
     lower numbers are earlier attempts. From folders, what lies in one folder or archive, or a lone file.
     """
     if files[0].owner.system:
-        layers: list[list[_Item]] = []
+        layers: dict[int, list[_Item]] = defaultdict(list)
         times: Counter[tuple[str, ...]] = Counter()
         for item in sorted(files, key=lambda i: -i.owner.file):
             name, layer = item.owner.inside, 0
             if item.owner.system == CANVAS and not any(item.found.archives):
                 layer, times[name] = times[name], times[name] + 1
-            layers += [[] for _ in range(layer + 1 - len(layers))]
             layers[layer].append(item)
-        return layers[::-1]
+        return [layers[layer] for layer in sorted(layers, reverse=True)]
     groups: dict[str, list[_Item]] = defaultdict(list)
     for item in files:
         groups[item.owner.group].append(item)
@@ -337,27 +304,15 @@ def _batches(files: list[_Item]) -> list[list[_Item]]:
     return [*work[:-1], (work[-1] if work else []) + beside]
 
 
-def _wrapped(paths: list[tuple[str, ...]]) -> int:
-    """How many folders lie around all the files."""
-    depth = 0
-    while all(len(p) > depth + 1 for p in paths) and len({p[depth] for p in paths}) == 1:
-        depth += 1
-    return depth
-
-
-def _path(parts: tuple[str, ...], taken: dict[str, Found]) -> str:
+def _path(parts: tuple[str, ...], taken: Iterable[str]) -> str:
     """A path for a file that is safe, not taken, and not deeper than grading looks (one folder)."""
     parts = tuple(_clean(part) for part in parts[-2:])
     if parts[0].casefold() == EARLIER:
         parts = (f"{parts[0]}_", *parts[1:])
-    folders = {name.split("/")[0].casefold() for name in taken if "/" in name}
-    files = {name.casefold() for name in taken}
+    files = {path.casefold() for path in taken}
+    folders = {path.split("/")[0] for path in files if "/" in path}
     path, number = "/".join(parts), 1
-    while (
-        path.casefold() in files
-        or path.casefold() in folders
-        or ("/" in path and path.split("/")[0].casefold() in files)
-    ):
+    while path.casefold() in files | folders or path.casefold().split("/")[0] in files:
         number += 1
         path = f"same-name-{number}/{parts[-1]}"
     return path
@@ -365,18 +320,6 @@ def _path(parts: tuple[str, ...], taken: dict[str, Found]) -> str:
 
 def _clean(part: str) -> str:
     part = UNSAFE.sub("_", unicodedata.normalize("NFC", part)).lstrip(".").strip() or "_"
-    stem, dot, suffix = part.rpartition(".")
-    if len(part) > LONGEST_NAME:
-        part = f"{stem[: LONGEST_NAME - 12]}{dot}{suffix[:11]}" if stem else part[:LONGEST_NAME]
-    while len(part.encode()) > 200:
-        part = part[1:]
+    while len(part.encode()) > 200:  # the end of a name tells what kind of file it is
+        part = part[1:].lstrip(". ")
     return part
-
-
-def write_report(course: Course, name: str, rows: Sequence[Row]) -> Path:
-    """The rows as a CSV file for spreadsheets. Raises OSError."""
-    path = course.report_folder / f"collected-{name}.csv"
-    table = [(row.file, row.student, row.attempt, row.action, row.why) for row in rows]
-    text = csv_text(("file", "student", "attempt", "action", "why"), table)
-    write_atomically(path, text.encode())
-    return path

@@ -20,8 +20,9 @@ Cell = str | float | int | bool | None
 
 @dataclass
 class Table:
-    """A header and rows of the same length; `lines` holds the line of the file on which each row ends."""
+    """The file's name, a header and rows of the same length; `lines`: the line of the file on which each row ends."""
 
+    name: str
     header: list[str]
     rows: list[list[str]]
     lines: list[int]
@@ -31,6 +32,11 @@ class Table:
         plain = [plain_title(title) for title in self.header]
         return next((plain.index(plain_title(name)) for name in names if plain_title(name) in plain), None)
 
+    def error(self, what: str) -> CourseError:
+        """The error for a file that lacks a column."""
+        titles = ", ".join(repr(title) for title in self.header)
+        return CourseError(f"{self.name} {what}; its columns are {shown(titles, 300)}")
+
 
 def plain_title(title: str) -> str:
     return re.sub(r"[\W_]+", "", title).casefold()
@@ -39,8 +45,7 @@ def plain_title(title: str) -> str:
 def read_table(path: Path) -> Table:
     """A CSV file with a header, in any usual encoding, with commas, semicolons or tabs. Raises CourseError, OSError."""
     text = _decoded(path.read_bytes())
-    first = text.split("\n", 1)[0]
-    separator = max(SEPARATORS, key=first.count)
+    separator = max(SEPARATORS, key=text.split("\n", 1)[0].count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
     rows, lines = [], []
     try:
@@ -53,7 +58,7 @@ def read_table(path: Path) -> Table:
     if not rows or len(rows[0]) < 2 or "\0" in text:
         raise CourseError(f"{path.name} is no CSV file with a header and columns")
     width = len(rows[0])
-    return Table(rows[0], [(row + [""] * width)[:width] for row in rows[1:]], lines[1:])
+    return Table(path.name, rows[0], [(row + [""] * width)[:width] for row in rows[1:]], lines[1:])
 
 
 def _decoded(data: bytes) -> str:
@@ -88,7 +93,3 @@ def csv_text(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
         csv.writer(out, lineterminator="\r\n").writerow([guarded(cell) for cell in row])
         lines.append(out.getvalue().removesuffix("\r\n") + "\n")
     return "".join(lines)
-
-
-def listed_columns(table: Table) -> str:
-    return shown(", ".join(repr(title) for title in table.header), 300)

@@ -1,33 +1,52 @@
-"""`export`: marks out of nbgrader's gradebook, with manual marks, extra credit and late penalties, in plain formats.
+"""`export`: marks out of nbgrader's gradebook, with manual marks, extra credit and late penalties.
 
-`lms_export` makes of the same lines what Canvas and Moodle import. A mark that is not there is empty and has a status;
-it is never zero.
+A mark that is not there is empty and has a status; it is never zero. The plain formats hold all that is known; the
+others are what Canvas's gradebook import and Moodle's grade import take.
+
+With a template (the file that the system exports) its lines are kept in their order and its columns are reduced to
+those that say who is meant and those of the sets: marks of other work, which may have changed since, are not imported
+again. Cells for which there is no final mark stay as they are in the template. Both systems look students up by their
+own numbers and logins, so that names may be guarded against formulas.
+
+Canvas (lib/gradebook_importer.rb): first Student (or LastName, FirstName), ID, SIS columns, Section, then the
+assignments, `Title (12345)`; a line "Points Possible". Moodle: the grading worksheet of one assignment (Identifier …
+Grade … Last modified (grade)), or any CSV, in which columns are chosen by hand on import.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
 
-from autograder.course import Course
-from autograder.gradebook.reader import StudentScores, class_list, full_marks, scores
+from autograder.course import Course, CourseError
+from autograder.gradebook.reader import class_list, full_marks, scores
 from autograder.grading.store import Store
-from autograder.lms.csv_files import csv_text
-from autograder.lms.roster import Person, Roster
-from autograder.results import GRADED, NOT_SUBMITTED, Result
-from autograder.text import shown
+from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
+from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
+from autograder.results import GRADED, NOT_SUBMITTED
+from autograder.text import plural, shown
 from autograder.timestamps import stamp_of
 
-NOT_GRADED = "not graded yet"
+NOT_MARKED = "not yet marked"
 HEADER = (
     *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
     *("needs_manual_grading", "status", "reason", "submitted"),
 )
+CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
+MOODLE_HEADER = ("Full name", "ID number", "Email address")
+MOODLE_WHO = (
+    *("Identifier", "Full name", "First name", "Last name", "Surname", "Username", "ID number", "Email address"),
+    *("Email", "Status", "Maximum Grade", "Grade can be changed"),
+    *("Last modified (submission)", "Last modified (grade)"),
+)
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """One student's mark for one set, after the late penalty. `score` is None where there is nothing to count yet.
 
     `needs_manual`: somebody still has to mark an answer, so that the score is not the last word.
@@ -43,21 +62,22 @@ class Mark:
     reason: str = ""
     submitted: str = ""
 
-    def row(self) -> tuple[str | float | bool | None, ...]:
-        first, last = self.student.first_and_last()
-        return (
-            self.student.id,
-            f"{first} {last}".strip(),
-            self.student.email,
-            self.assignment,
-            self.score,
-            self.max_score,
-            self.late_penalty,
-            self.needs_manual,
-            self.status,
-            self.reason,
-            self.submitted,
-        )
+    def row(self) -> tuple[Cell, ...]:
+        """The cells below `HEADER`."""
+        return (self.student.id, self.student.full_name(), self.student.email, *self[1:])
+
+    def final(self, partial: bool) -> float | None:
+        """The score that a learning system gets: one with open answers only with `partial`."""
+        return self.score if partial or not self.needs_manual else None
+
+
+@dataclass
+class Sheet:
+    """The text of a file for a learning system; `remarks` and `problems` for the instructor."""
+
+    text: str
+    remarks: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
 
 
 def marks(course: Course, names: Sequence[str]) -> list[Mark]:
@@ -66,41 +86,23 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standing, most = scores(course, name), full_marks(course, name)
-        handed_in = course.submissions(name)
-        for student in sorted({*people, *standing, *handed_in}):
-            result = store.get(name, student)
-            person = people.get(student) or Person(student)
-            found.append(_mark(person, name, standing.get(student), result, student in handed_in, most))
+        standings, most, handed_in = scores(course, name), full_marks(course, name), course.submissions(name)
+        for student in sorted({*people, *standings, *handed_in}):
+            person, result = people.get(student) or Person(student), store.get(name, student)
+            standing = standings.get(student)
+            if standing is None:
+                status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
+                reason = "it is not in the gradebook yet" if result else ""
+                found.append(Mark(person, name, None, most, status=status, reason=reason))
+                continue
+            # nbgrader itself may have graded it: then there is no result of ours
+            status, reason = (result.status, result.reason) if result else (GRADED, "")
+            score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
+            penalty = round(standing.late_penalty or 0.0, 4)
+            came = stamp_of(standing.timestamp) if standing.timestamp else ""
+            needs_manual = standing.needs_manual
+            found.append(Mark(person, name, score, standing.max_score, penalty, needs_manual, status, reason, came))
     return found
-
-
-def _mark(
-    person: Person,
-    name: str,
-    standing: StudentScores | None,
-    result: Result | None,
-    handed_in: bool,
-    most: float | None,
-) -> Mark:
-    if standing is None:
-        if result is not None:
-            return Mark(person, name, None, most, status=NOT_GRADED, reason="it is not in the gradebook yet")
-        return Mark(person, name, None, most, status=NOT_GRADED if handed_in else NOT_SUBMITTED)
-    # nbgrader itself may have graded it: then there is no result of ours
-    status = result.status if result else GRADED
-    counts = status == GRADED or not standing.needs_manual
-    return Mark(
-        person,
-        name,
-        round(standing.total, 4) if counts else None,
-        standing.max_score,
-        round(standing.late_penalty or 0.0, 4),
-        standing.needs_manual,
-        status,
-        result.reason if result else "",
-        stamp_of(standing.timestamp) if standing.timestamp else "",
-    )
 
 
 def with_marks(course: Course) -> list[str]:
@@ -113,37 +115,154 @@ def as_csv(found: Sequence[Mark]) -> str:
 
 
 def as_json(found: Sequence[Mark]) -> str:
-    return (
-        json.dumps([dict(zip(HEADER, mark.row(), strict=True)) for mark in found], ensure_ascii=False, indent=1) + "\n"
-    )
+    rows = [dict(zip(HEADER, mark.row(), strict=True)) for mark in found]
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
 
 def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     """A line for each set with answers that nobody has marked; `left_out`: such scores are not in the export."""
+    what = "their scores were left out (--partial takes them)" if left_out else "their scores are points so far"
     lines = []
-    for name in dict.fromkeys(mark.assignment for mark in found):
-        waiting = [
-            mark.student.id
-            for mark in found
-            if mark.assignment == name and mark.needs_manual and mark.score is not None
-        ]
-        without = [
-            f"{mark.student.id} ({mark.status})" for mark in found if mark.assignment == name and _unreadable(mark)
-        ]
-        if waiting:
-            several = f"{len(waiting)} submissions have" if len(waiting) > 1 else "1 submission has"
-            what = "their scores were left out (--partial takes them)" if left_out else "their scores are points so far"
-            lines.append(f"{name}: {several} answers that nobody has marked; {what}: {shown(', '.join(waiting), 200)}")
-        if without:
-            several = f"{len(without)} submissions have" if len(without) > 1 else "1 submission has"
-            lines.append(f"{name}: {several} no score: {shown(', '.join(without), 200)}")
+    for name in _points(found):
+        mine = [mark for mark in found if mark.assignment == name]
+        waiting = [m.student.id for m in mine if m.needs_manual and m.score is not None]
+        without = [f"{m.student.id} ({m.status})" for m in mine if m.score is None and m.status != NOT_SUBMITTED]
+        for who, said in ((waiting, f"answers that nobody has marked; {what}"), (without, "no score")):
+            if who:
+                several = plural(len(who), "submission has", "submissions have")
+                lines.append(f"{name}: {several} {said}: {shown(', '.join(who), 200)}")
     return lines
 
 
-def _unreadable(mark: Mark) -> bool:
-    return mark.score is None and mark.status != NOT_SUBMITTED
+def _points(found: Sequence[Mark]) -> dict[str, float | None]:
+    """The sets, in order, with the points that each can give."""
+    return {mark.assignment: mark.max_score for mark in found}
 
 
-def class_roster(found: Sequence[Mark]) -> Roster:
-    """The students of the marks, to be found again in a learning system's file. Raises CourseError for unusable ids."""
-    return Roster(dict.fromkeys(mark.student for mark in found))
+def _by_student(found: Sequence[Mark]) -> dict[Person, dict[str, Mark]]:
+    students: dict[Person, dict[str, Mark]] = {}
+    for mark in found:
+        students.setdefault(mark.student, {})[mark.assignment] = mark
+    return students
+
+
+def new_canvas(found: Sequence[Mark], partial: bool) -> Sheet:
+    """A file for Canvas's gradebook import. Canvas finds students by its number, or by the id as login or SIS id."""
+    points = _points(found)
+    rows: list[Sequence[Cell]] = [(f"    {POINTS}", "", "", "", "", *points.values())]
+    for person, mine in _by_student(found).items():
+        first, last = person.first_and_last()
+        name = f"{last}, {first}" if first and last else first or last or person.id
+        cells = (mine[each].final(partial) for each in points)
+        rows.append((name, person.canvas, person.id, person.id, "", *cells))
+    return Sheet(csv_text((*CANVAS_HEADER, *points), rows))
+
+
+def new_moodle(found: Sequence[Mark], partial: bool) -> Sheet:
+    """A file for Moodle's grade import (Grades → Import → CSV file), with a column on answers still to be marked.
+
+    Moodle takes an empty cell for a mark that is to be removed; students without any mark get no line.
+    """
+    sets = list(_points(found))
+    rows: list[Sequence[Cell]] = []
+    gaps = 0
+    for person, mine in _by_student(found).items():
+        cells = [mine[name].final(partial) for name in sets]
+        if any(cell is not None for cell in cells):
+            gaps += None in cells
+            waiting = (mine[name].needs_manual for name in sets)
+            rows.append((person.full_name(), person.id, person.email, *cells, *waiting))
+    sheet = Sheet(csv_text((*MOODLE_HEADER, *sets, *(f"{name} {NOT_MARKED}" for name in sets)), rows))
+    if gaps:
+        sheet.remarks.append(
+            f"{gaps} students have no mark in some sets, and Moodle takes an empty cell for a mark that is to be "
+            "removed: export one set at a time (--assignment)"
+        )
+    return sheet
+
+
+def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, columns: Mapping[str, str]) -> Sheet:
+    """The template with the marks in it, for Moodle with columns on answers still to be marked.
+
+    `system`: CANVAS takes Canvas's gradebook, MOODLE a grading worksheet or another CSV file of Moodle's; `columns`:
+    the titles of sets' columns. Raises CourseError where it is no such file, or has no column for a set.
+    """
+    table, sets = read_table(template), [*_points(found)]
+    who, theirs, known = _canvas_layout(table) if system == CANVAS else _moodle_layout(table, sets)
+    places = {name: _column(table, name, who, {**known, **columns}) for name in sets}
+    students = _by_student(found)
+    final: dict[Person, dict[int, Cell]] = {
+        person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
+        for person, mine in students.items()
+    }
+    added = sets if system == MOODLE else []
+    keep = sorted({*who, *places.values()})
+    lines = people_in(table)
+    roster = Roster(students)
+    meant = [line and roster.again(line) for line in lines]
+    rows: list[list[Cell]] = []
+    empty = 0
+    for row, line, person in zip(table.rows, lines, meant, strict=True):
+        scored = final[person] if person else {}
+        waiting = [students[person][name].needs_manual if person else "" for name in added]
+        rows.append([*(scored.get(place, row[place]) for place in keep), *waiting])
+        if line:
+            empty += len(places) - len(scored)
+    titles = (*(table.header[place] for place in keep), *(f"{name} {NOT_MARKED}" for name in added))
+    sheet = Sheet(csv_text(titles, rows))
+    lines_of = Counter(meant)
+    missing = sorted(person.id for person, scored in final.items() if scored and person not in lines_of)
+    twice = sorted(person.id for person, count in lines_of.items() if person and count > 1)
+    for ids, what in (
+        (missing, "not in the template, so that their marks are not in the file"),
+        (twice, "several lines of the template are the same student"),
+    ):
+        if ids:
+            sheet.problems.append(f"{what}: {shown(', '.join(ids), 300)}")
+    if empty:
+        sheet.remarks.append(f"{empty} cells of the template stay as they are: there is no final mark for them")
+    for name, points in _points(found).items() if theirs else ():
+        most = re.fullmatch(r"\d+([.,]\d+)?", theirs[places[name]])
+        if most and points is not None and abs(float(most[0].replace(",", ".")) - points) > 1e-6:
+            sheet.remarks.append(f"{name} has {points:g} points, in {system} {most[0]}; marks are not converted")
+    return sheet
+
+
+def _canvas_layout(table: Table) -> tuple[Sequence[int], Sequence[str], dict[str, str]]:
+    """The columns that say who is meant, what the system takes for the most points in each column, known columns."""
+    canvas = canvas_columns(table)
+    if canvas is None:
+        raise table.error("is no gradebook of Canvas (Student, ID, …, Section)")
+    return range(canvas[1] + 1), next((row for row in table.rows if POINTS in row[0]), []), {}
+
+
+def _moodle_layout(table: Table, sets: list[str]) -> tuple[Sequence[int], Sequence[str], dict[str, str]]:
+    """The same of a file of Moodle's; in a grading worksheet the set's column is known."""
+    who = [n for n, title in enumerate(table.header) if plain_title(title) in map(plain_title, MOODLE_WHO)]
+    if not who:
+        raise table.error("has no column that says who is meant")
+    grade, most = table.column("Grade"), table.column("Maximum Grade")
+    theirs = [table.rows[0][most]] * len(table.header) if most is not None and table.rows else []
+    if grade is None or table.column("Identifier") is None:
+        return who, theirs, {}
+    if len(sets) != 1:
+        raise CourseError(f"{table.name} is the worksheet of one assignment; name the set with --assignment")
+    return who, theirs, {sets[0]: table.header[grade]}
+
+
+def _column(table: Table, name: str, who: Sequence[int], columns: Mapping[str, str]) -> int:
+    """The column of a set: the one named by the instructor, of the set's name, or the only one that begins with ps2."""
+    titles = {n: title for n, title in enumerate(table.header) if n not in who}
+    if name in columns:
+        wanted = [n for n, title in titles.items() if title == columns[name].strip()]
+    else:
+        plain = {n: re.sub(r"\s*\([^()]*\)$", "", title).rpartition(": ")[2] for n, title in titles.items()}
+        wanted = [n for n, title in plain.items() if plain_title(title) == plain_title(name)]
+        short = re.match(r"[^\W\d_]+\d+", name)
+        if not wanted and short:
+            pattern = rf"(?i)(?<![^\W_]){short[0]}(?!\d)"
+            wanted = [n for n, title in titles.items() if re.search(pattern, title)]
+    if len(wanted) != 1:
+        said = "has several columns" if wanted else "has no column"
+        raise table.error(f"{said} for {name}; name it with --column '{name}=TITLE'")
+    return wanted[0]

@@ -13,19 +13,17 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from autograder.files import UNSAFE
 from autograder.lms.archives import Found
-from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, squashed
+from autograder.lms.roster import ANONYMOUS, BLIND, CANVAS, MOODLE, Match, Person, Roster, squashed
 from autograder.text import shown
 
 PLAIN = ""
-ANONYMOUS, BLIND = "anon", "Participant"
-"""What Canvas and Moodle call those who are marked without their names."""
-NOTEBOOK = re.compile(r"(?i)(\.(ipynb|json|txt))+$")
+ENDING = re.compile(r"(?i)(\.(ipynb|json|txt|zip))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
 _CANVAS_ANONYMOUS = re.compile(r"(?P<late>LATE_)?(?P<name>anon)_(?P<user>[0-9A-Za-z]+)" + _CANVAS_FILE, re.DOTALL)
@@ -43,7 +41,7 @@ class Owner:
 
     `file` is Canvas's number of the file, which grows with time. In plain folders the files of one `group` were handed
     in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is a single file.
-    `rivals` are other readings of the same name, `doubt` says why none can be trusted.
+    `doubt` says why no reading of the name can be trusted.
     """
 
     system: str
@@ -56,20 +54,7 @@ class Owner:
     group: str = ""
     order: int = 0
     alone: bool = False
-    rivals: tuple[Owner, ...] = ()
     doubt: str = ""
-
-
-@dataclass(frozen=True)
-class Match:
-    """Whose a file is; where it is nobody's, `person` is None and `why` says why.
-
-    `made`: no roster knows the student, so that the id was made of the name.
-    """
-
-    person: Person | None = None
-    why: str = ""
-    made: bool = False
 
 
 def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
@@ -80,9 +65,9 @@ def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
         return Match(why=owner.doubt)
     if not owner.system and holds_download(found):
         return Match(why="it lies in a download of Canvas or Moodle in the source; name that archive as a source")
-    person, why = roster.find(owner.system, owner.name, owner.user)
-    if person or why:
-        return Match(person, why)
+    known = roster.find(owner.system, owner.name, owner.user)
+    if known.person or known.why:
+        return known
     if roster.complete:
         return Match(why=f"{shown(owner.name)!r} is not on the roster")
     if owner.alone and ".ipynb" not in found.parts[-1].lower():
@@ -102,14 +87,14 @@ def owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> li
     """
     if not files:
         return []
-    by_system = [settled(lms_owner(found), roster) for found in files]
+    by_system = [settled(lms_owners(found), roster) for found in files]
     if not any(by_system):
         return [*plain_owners(source, files, roster, name)]
     return [owner and _with_clean_name(owner, name) for owner in by_system]
 
 
-def lms_owner(found: Found) -> Owner | None:
-    """The owner by Canvas's or Moodle's way of naming, if the file is named so.
+def lms_owners(found: Found) -> list[Owner]:
+    """The owner by Canvas's or Moodle's way of naming, if the file is named so: every reading of Canvas's names.
 
     The outermost name counts: what a student calls the files in their own archive says nothing.
     """
@@ -117,49 +102,46 @@ def lms_owner(found: Found) -> Owner | None:
         inside = found.parts[place + 1 :]
         if inside and not found.archives[place]:
             if match := _MOODLE_FOLDER.fullmatch(part):
-                return _moodle(match, inside)
+                return [_moodle(match, inside)]
             continue
         # the file itself, or the student's own archive
         if match := _MOODLE_FILE.fullmatch(part):
-            return _moodle(match, inside or (match["rest"],))
+            return [_moodle(match, inside or (match["rest"],))]
         return _canvas(part, inside)
-    return None
+    return []
 
 
-def _canvas(part: str, inside: tuple[str, ...]) -> Owner | None:
-    readings = []
-    if match := _CANVAS_ANONYMOUS.fullmatch(part):
-        readings.append((match["name"], match))
-    else:
-        for match in _CANVAS_NUMBERS.finditer(part):
-            name = part[: match.start()]
-            if re.fullmatch(r"\w+", name) and name == name.lower():  # so that LATE is no part of it
-                readings.append((name, match))
+def _canvas(part: str, inside: tuple[str, ...]) -> list[Owner]:
+    readings = [(match["name"], match)] if (match := _CANVAS_ANONYMOUS.fullmatch(part)) else []
+    for match in _CANVAS_NUMBERS.finditer(part) if not readings else ():
+        name = part[: match.start()]
+        if re.fullmatch(r"\w+", name) and name == name.lower():  # so that LATE is no part of it
+            readings.append((name, match))
     owners = []
     for name, match in readings:
         remark = "typed into Canvas, not a file" if match["typed"] else ""
         file = inside or (match["rest"] or f"{match['typed']}.html",)
         owners.append(Owner(CANVAS, name, match["user"], bool(match["late"]), int(match["file"] or 0), file, remark))
-    return replace(owners[0], rivals=tuple(owners[1:])) if owners else None
+    return owners
 
 
-def settled(owner: Owner | None, roster: Roster) -> Owner | None:
-    """The reading of Canvas's name that the roster knows.
+def settled(readings: list[Owner], roster: Roster) -> Owner | None:
+    """The reading of a name that the roster knows, else the first.
 
     A student can put numbers into a file's name, and underscores and numbers into their own: so as to hand in for
     somebody else. Where two readings lead to two students of the class, neither is taken; nor is a number alone, while
     the class is not known completely.
     """
-    if owner is None or not owner.rivals:
-        return owner
-    known = [o for o in (owner, *owner.rivals) if roster.numbered(o.user)]
-    if len({o.user for o in known}) > 1:
-        return replace(owner, doubt="its name can be read as that of two students")
+    if len(readings) < 2:
+        return readings[0] if readings else None
+    known = [reading for reading in readings if roster.numbered(reading.user)]
+    if len({reading.user for reading in known}) > 1:
+        return replace(readings[0], doubt="its name can be read as that of two students")
     for reading in known if not roster.complete else ():
         people = roster.numbered(reading.user)
         if not (people & roster.called(reading.name) or made_id(reading) in {p.id for p in people}):
-            return replace(owner, doubt="it may be another student's; name a roster with --roster")
-    return replace(known[0], rivals=()) if known else owner
+            return replace(readings[0], doubt="it may be another student's; name a roster with --roster")
+    return (known or readings)[0]
 
 
 def _moodle(match: re.Match[str], inside: tuple[str, ...]) -> Owner:
@@ -169,14 +151,10 @@ def _moodle(match: re.Match[str], inside: tuple[str, ...]) -> Owner:
 
 def holds_download(found: Found) -> bool:
     """Whether the file lies in an archive in the source that looks like a learning system's download."""
-    for place, archive in enumerate(found.archives):
-        if archive:
-            rest = replace(found, parts=found.parts[place + 1 :], archives=found.archives[place + 1 :])
-            return lms_owner(rest) is not None
-    return False
-
-
-# --- plain folders and archives --------------------------------------------------------------------------------------
+    if True not in found.archives:
+        return False
+    below = found.archives.index(True) + 1
+    return bool(lms_owners(replace(found, parts=found.parts[below:], archives=found.archives[below:])))
 
 
 def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> list[Owner]:
@@ -186,25 +164,20 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
     the same for all files. Names below it, and in a student's own archive, say nothing about whose work it is.
     """
     rooted = [((source, *f.parts), (True, *f.archives)) for f in files]
-    level = _level(rooted, roster, name)
-    return [_plain_owner(path, archives, min(level, len(path) - 1), name) for path, archives in rooted]
-
-
-def _plain_owner(path: tuple[str, ...], archives: tuple[bool, ...], level: int, name: str) -> Owner:
-    part, inside = path[level], path[level + 1 :]
-    if inside:
-        if len(inside) > 1 and inside[0] == name:  # nbgrader's own folders: student/set/file
+    outermost = _level(rooted, roster, name)
+    owners = []
+    for path, archives in rooted:
+        level = min(outermost, len(path) - 1)
+        part, inside = path[level], path[level + 1 :]
+        alone = not inside
+        key, order = key_of(ENDING.sub("", part) if alone or archives[level] else part, name)
+        if alone:
+            ending = ENDING.search(part)
+            inside = (name + ending[0] if ending else part,)
+        elif len(inside) > 1 and inside[0] == name:  # nbgrader's own folders: student/set/file
             inside = inside[1:]
-        key, order = key_of(_unzipped(part) if archives[level] else part, name)
-        return Owner(PLAIN, key, inside=inside, group=part, order=order)
-    stem = NOTEBOOK.sub("", part)
-    key, order = key_of(stem, name)
-    file = f"{name}{part[len(stem) :]}" if stem != part else part
-    return Owner(PLAIN, key, inside=(file,), group=part, order=order, alone=True)
-
-
-def _unzipped(part: str) -> str:
-    return re.sub(r"(?i)\.zip$", "", part)
+        owners.append(Owner(PLAIN, key, inside=inside, group=part, order=order, alone=alone))
+    return owners
 
 
 def key_of(text: str, name: str) -> tuple[str, int]:
@@ -221,40 +194,33 @@ def key_of(text: str, name: str) -> tuple[str, int]:
 
 
 def _level(rooted: list[tuple[tuple[str, ...], tuple[bool, ...]]], roster: Roster, name: str) -> int:
-    matched: Counter[int] = Counter()
-    names: dict[int, set[str]] = {}
+    names: dict[int, set[str]] = defaultdict(set)
     for path, archives in rooted:
         for level, part in enumerate(path):
-            names.setdefault(level, set()).add(part)
+            names[level].add(part)
             if level and archives[level]:
                 break  # what lies in a student's own archive was named by the student
-    for level, parts in names.items():
-        keys = {_key(part, name) for part in parts}
-        matched[level] = len({person.id for key in keys if (person := roster.plain(key)[0])})
-    named, matched[0] = matched[0], 0
-    best = max(matched.values(), default=0)
-    if best:
-        return min(level for level, count in matched.items() if count == best)
+    students: dict[int, int] = {}
+    for level in sorted(names):
+        keys = {key_of(ENDING.sub("", part), name)[0] for part in names[level]}
+        students[level] = len({person.id for key in keys if (person := roster.plain(key).person)})
+    named = students.pop(0)
+    best = max(students, key=lambda level: students[level], default=0)  # of equal ones the outermost
+    if students.get(best):
+        return best
     return 0 if named else _first_difference([path for path, _ in rooted], name)
-
-
-def _key(part: str, name: str) -> str:
-    return key_of(NOTEBOOK.sub("", _unzipped(part)), name)[0]
 
 
 def _first_difference(paths: list[tuple[str, ...]], name: str) -> int:
     level = 1
     while all(len(p) > level + 2 for p in paths) and len({p[level] for p in paths}) == 1:
         level += 1
-    keys = [_key(p[-1], name) for p in paths if ".ipynb" in p[-1].lower()]
+    keys = [key_of(ENDING.sub("", p[-1]), name)[0] for p in paths if ".ipynb" in p[-1].lower()]
     if keys and not any(keys) and all(len(p) == level + 1 for p in paths):
         return level - 1  # no notebook but the set's: the folder or archive is one student's
     if keys and all(keys) and all(len(p) == level + 2 for p in paths) and len({p[level] for p in paths}) == 1:
         return level + 1  # one folder with a file for each student
     return level
-
-
-# --- ids for those whom no roster knows ------------------------------------------------------------------------------
 
 
 def made_id(owner: Owner) -> str:
@@ -275,7 +241,7 @@ def made_id(owner: Owner) -> str:
 def _with_clean_name(owner: Owner, name: str) -> Owner:
     """Canvas calls a second upload ps2-1.ipynb; that is not the student's doing and is undone."""
     if owner.system == CANVAS and len(owner.inside) == 1:
-        stem = NOTEBOOK.sub("", owner.inside[0])
+        stem = ENDING.sub("", owner.inside[0])
         if re.sub(r"-\d{1,3}$", "", stem).casefold() == name.casefold():
             return replace(owner, inside=(f"{name}{owner.inside[0][len(stem) :]}",))
     return owner

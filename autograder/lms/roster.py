@@ -14,27 +14,44 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from autograder.course import CourseError
 from autograder.files import is_safe_name
-from autograder.lms.csv_files import listed_columns, read_table
+from autograder.lms.csv_files import Table, plain_title, read_table
 from autograder.text import shown
 
-ID = ("id", "student_id")
-ELSE_ID = ("sis_login_id", "sis_user_id", "id_number", "username", "login", "email", "email_address")
+# Titles as `plain_title` leaves them.
+ID = ("id", "studentid")
+LOGINS = ("sisloginid", "sisuserid", "idnumber", "username", "login", "loginid", "integrationid")
+ELSE_ID = ("sisloginid", "sisuserid", "idnumber", "username", "login", "email", "emailaddress")
 COLUMNS = {
-    "name": ("name", "full_name", "student", "student_name"),
-    "first": ("first_name", "firstname", "given_name"),
-    "last": ("last_name", "lastname", "surname", "family_name"),
-    "email": ("email", "email_address", "mail"),
-    "canvas": ("canvas_id", "canvas_user_id", "lms_user_id"),
-    "moodle": ("moodle_id", "identifier", "participant", "participant_id"),
-    "submitted": ("submitted", "submitted_at", "timestamp", "last_modified_submission"),
+    "name": ("name", "fullname", "student", "studentname"),
+    "first": ("firstname", "givenname"),
+    "last": ("lastname", "surname", "familyname"),
+    "email": ("email", "emailaddress", "mail"),
+    "canvas": ("canvasid", "canvasuserid", "lmsuserid"),
+    "moodle": ("moodleid", "identifier", "participant", "participantid"),
+    "submitted": ("submitted", "submittedat", "timestamp", "lastmodifiedsubmission"),
 }
-LOGINS = ("login", "login_id", "sis_login_id", "sis_user_id", "username", "id_number", "integration_id")
 CANVAS, MOODLE = "Canvas", "Moodle"
+ANONYMOUS, BLIND = "anon", "Participant"
+"""What Canvas and Moodle call those who are marked without their names."""
+POINTS = "Points Possible"
+"""What a row of Canvas's gradebook is called that is no student."""
 SHORTEST = 3
 """Shortest id that is looked for inside a name: "1" stands in many."""
+
+
+class Match(NamedTuple):
+    """Whose a file is; where it is nobody's, `person` is None and `why` says why, if anything is known.
+
+    `made`: no roster knows the student, so that the id was made of the name.
+    """
+
+    person: Person | None = None
+    why: str = ""
+    made: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,21 +75,21 @@ class Person:
 
     def names(self) -> set[str]:
         """The name in every order of its parts, as learning systems write it."""
-        orders = set()
-        for text in (self.name, f"{self.first} {self.last}"):
-            words = [w for w in re.split(r"[\s,]+", text) if w]
-            orders |= {squashed("".join(words[i:] + words[:i])) for i in range(len(words))}
-        return orders - {""}
+        texts = (self.name, f"{self.first} {self.last}")
+        split = [re.findall(r"[^\s,]+", text) for text in texts]
+        return {squashed("".join(words[i:] + words[:i])) for words in split for i in range(len(words))} - {""}
 
     def first_and_last(self) -> tuple[str, str]:
         """First and last name; of a name in one piece the last word, or what stands before a comma, is the last."""
         if self.first or self.last:
             return self.first, self.last
-        if "," in self.name:
-            last, _, first = self.name.partition(",")
-            return first.strip(), last.strip()
-        first, _, last = self.name.rpartition(" ")
-        return first.strip(), last
+        last, comma, first = self.name.partition(",")
+        if not comma:
+            first, _, last = self.name.rpartition(" ")
+        return first.strip(), last.strip()
+
+    def full_name(self) -> str:
+        return " ".join(self.first_and_last()).strip()
 
 
 def squashed(text: str) -> str:
@@ -89,10 +106,7 @@ def folded(text: str) -> str:
 
 
 class Roster:
-    """Looks students up. `complete`: whoever is not on it is not in the class.
-
-    Each look-up returns the student, or None and why, where more than one comes into question.
-    """
+    """Looks students up. `complete`: whoever is not on it is not in the class."""
 
     def __init__(self, people: Iterable[Person], complete: bool = False) -> None:
         self.people = list(people)
@@ -100,53 +114,50 @@ class Roster:
         self._found: dict[tuple[str, str], set[Person]] = defaultdict(set)
         for person in self.people:
             ids = {person.id, person.email, person.email.partition("@")[0], *person.logins}
-            keys = {("id", folded(key)) for key in ids}
-            keys |= {(CANVAS, person.canvas), (MOODLE, person.moodle)}
+            keys = {("id", folded(key)) for key in ids} | {(CANVAS, person.canvas), (MOODLE, person.moodle)}
+            keys |= {("exact", folded(key)) for key in (person.id, person.email)}
             for name in person.names():
                 keys |= {("name", name), ("loose", without_accents(name))}
             for kind, key in keys:
                 if key:
                     self._found[kind, key].add(person)
 
-    def find(self, system: str, name: str, user: str) -> tuple[Person | None, str]:
+    def find(self, system: str, name: str, user: str) -> Match:
         """The student whom a learning system calls and numbers so; without a system, whom the name says."""
-        return {CANVAS: self.canvas, MOODLE: self.moodle}[system](name, user) if system else self.plain(name)
+        if not system:
+            return self.plain(name)
+        numbered, called = self.numbered(user, system), self.called(name) if name else set()
+        if len(numbered) == 1 and called and not numbered & called:
+            return Match(why=f"the number is {next(iter(numbered)).id}'s, but the name is another student's")
+        found = _one(numbered or called, name)
+        if system == CANVAS and found.person and found.person.canvas not in ("", user):
+            return Match(why=f"{found.person.id} has another number in Canvas than {user}")
+        if system == MOODLE and found.person is None and not numbered:
+            login, _, rest = name.partition(" ")  # the user name may stand before the name
+            known = self._found.get(("id", folded(login)), set()) & self.called(rest)
+            if len(known) == 1:
+                return Match(known.pop())
+        return found
 
     def numbered(self, user: str, system: str = CANVAS) -> set[Person]:
         """Who has this number in the system."""
         return self._found.get((system, user), set())
 
-    def canvas(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Canvas calls so."""
-        found, why = self._both(self.numbered(user), name)
-        if found and found.canvas and found.canvas != user:
-            return None, f"{found.id} has another number in Canvas than {user}"
-        return found, why
-
-    def moodle(self, name: str, user: str) -> tuple[Person | None, str]:
-        """The student whom Moodle calls so (the user name may stand before the name)."""
-        numbered = self.numbered(user, MOODLE)
-        found, why = self._both(numbered, name)
-        login, _, rest = name.partition(" ")
-        if found is None and not numbered and rest:
-            known = self._found.get(("id", folded(login)), set()) & self.called(rest)
-            if len(known) == 1:
-                return known.pop(), ""
-        return found, why
-
-    def plain(self, key: str) -> tuple[Person | None, str]:
+    def plain(self, key: str) -> Match:
         """The student with this id, login, e-mail address or name, or whose id stands in the text."""
         if not key:
-            return None, "its name does not say whose it is"
+            return Match(why="its name does not say whose it is")
         known = self._found.get(("id", folded(key)), set())
         exact = {person for person in known if folded(person.id) == folded(key)}
         return _one(exact or known or self.called(key) or self._with_id_in(key), key)
 
-    def _both(self, numbered: set[Person], name: str) -> tuple[Person | None, str]:
-        called = self.called(name) if name else set()
-        if len(numbered) == 1 and called and not numbered & called:
-            return None, f"the number is {next(iter(numbered)).id}'s, but the name is another student's"
-        return _one(numbered or called, name)
+    def again(self, line: Person) -> Person | None:
+        """Whom a line of a learning system's list means: by Canvas's number, a login or address, or else the name."""
+        known = (*line.logins, line.email, f"{BLIND} {line.moodle}")
+        keys = [(CANVAS, line.canvas), *(("exact", folded(key)) for key in known)]
+        found = next((self._found[key] for key in keys if key in self._found), None)
+        found = found or self.called(line.name or f"{line.first} {line.last}")
+        return next(iter(found)) if len(found) == 1 else None
 
     def called(self, name: str) -> set[Person]:
         """Everybody of this name, in whatever order its parts stand."""
@@ -155,63 +166,64 @@ class Roster:
 
     def _with_id_in(self, key: str) -> set[Person]:
         text = folded(key)
-        return {
-            person
-            for person in self.people
-            if len(person.id) >= SHORTEST
-            and folded(person.id) in text
-            and re.search(rf"(?<![^\W_]){re.escape(folded(person.id))}(?![^\W_])", text)
-        }
+        there = [person for person in self.people if len(person.id) >= SHORTEST and folded(person.id) in text]
+        return {p for p in there if re.search(rf"(?<![^\W_]){re.escape(folded(p.id))}(?![^\W_])", text)}
 
 
-def _one(people: set[Person], name: str) -> tuple[Person | None, str]:
+def _one(people: set[Person], name: str) -> Match:
     if len(people) > 1:
         ids = ", ".join(sorted(p.id for p in people)[:3])
-        return None, f"{shown(name)!r} may be any of {ids}"
-    return (next(iter(people)), "") if people else (None, "")
-
-
-# --- reading ---------------------------------------------------------------------------------------------------------
+        return Match(why=f"{shown(name)!r} may be any of {ids}")
+    return Match(next(iter(people), None))
 
 
 def read_roster(path: Path) -> Roster:
     """Raises CourseError, with one line that says what is wrong in which line of the file."""
     table = read_table(path)
-    places = {what: table.column(*names) for what, names in COLUMNS.items()}
-    ids = [table.column(name) for name in ELSE_ID]
-    own = table.column(*ID)
-    if table.column("Section") is not None and own is not None and table.column("Student", "LastName") is not None:
-        # Canvas's gradebook: its ID is Canvas's number of the student
-        places["canvas"], own = own, table.column("sis_login_id", "sis_user_id", "id")
-    columns = [c for c in (own, *ids, places["canvas"]) if c is not None]
-    if not columns:
-        raise CourseError(f"{path.name} has no column 'id'; its columns are {listed_columns(table)}")
-    logins = [c for name in LOGINS if (c := table.column(name)) is not None]
+    if table.column(*ID, *ELSE_ID, *COLUMNS["canvas"]) is None:
+        raise table.error("has no column 'id'")
     people: dict[str, Person] = {}
-    for row, line in zip(table.rows, table.lines, strict=True):
-        person = _person(row, places, columns, logins)
-        if "Points Possible" in row[0] or (not row[0] and places["canvas"] is not None and not person.canvas):
-            continue  # rows of Canvas's that are no students
+    for person, line in zip(people_in(table), table.lines, strict=True):
+        if person is None:
+            continue
         if not person.id:
             raise CourseError(f"{path.name}, line {line}: there is no id")
         if not usable_id(person.id):
             raise CourseError(f"{path.name}: the id {shown(person.id)!r} cannot be the name of a student's folder")
         other = people.setdefault(folded(person.id), person)
         if other is not person:
-            raise CourseError(
-                f"{path.name}: the ids {other.id!r} and {person.id!r} are the same, or differ only in case"
-            )
+            ids = f"{other.id!r} and {person.id!r}"
+            raise CourseError(f"{path.name}: the ids {ids} are the same, or differ only in case")
     return Roster(people.values(), complete=True)
+
+
+def people_in(table: Table) -> list[Person | None]:
+    """Who each row of a list is; None for rows of Canvas's that are no students. An id is empty where none is given."""
+    titles = [plain_title(title) for title in table.header]
+    canvas = canvas_columns(table)
+    people: list[Person | None] = []
+    for row in table.rows:
+        cells = dict(zip(reversed(titles), reversed(row), strict=True))  # of equal titles the first counts
+        values = {what: next((cells[n] for n in names if cells.get(n)), "") for what, names in COLUMNS.items()}
+        number = re.search(r"\d+$", values["moodle"])  # "Participant 123456"
+        values["moodle"] = number[0] if number else values["moodle"]
+        if canvas:
+            values["canvas"] = row[canvas[0]]
+        student = next((cells[n] for n in (*(() if canvas else ID), *ELSE_ID) if cells.get(n)), values["canvas"])
+        logins = tuple(cells[title] for title in LOGINS if cells.get(title))
+        no_student = POINTS in row[0] or (canvas and not (row[0] or values["canvas"]))
+        people.append(None if no_student else Person(unicodedata.normalize("NFC", student), **values, logins=logins))
+    return people
+
+
+def canvas_columns(table: Table) -> tuple[int, int] | None:
+    """Where a gradebook of Canvas has Canvas's number of the student and, the last on who is meant, the section."""
+    number, section = table.column("ID"), table.column("Section")
+    if number is None or section is None or table.column("Student", "LastName") is None:
+        return None
+    return number, section
 
 
 def usable_id(student: str) -> bool:
     """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
     return is_safe_name(student) and not re.search(r"[*?\[\]{}]", student)
-
-
-def _person(row: list[str], places: dict[str, int | None], ids: list[int], logins: list[int]) -> Person:
-    values = {what: row[place] if place is not None else "" for what, place in places.items()}
-    number = re.search(r"\d+$", values["moodle"])  # "Participant 123456"
-    values["moodle"] = number[0] if number else values["moodle"]
-    name = next((unicodedata.normalize("NFC", row[c]) for c in ids if row[c]), "")
-    return Person(name, **values, logins=tuple(row[c] for c in logins if row[c]))

@@ -27,8 +27,8 @@ from autograder.grading.store import Store
 from autograder.lms.archives import ArchiveLimits, Found, Sources
 from autograder.lms.attempts import NOTES, Attempt, Shelf
 from autograder.lms.collect import IGNORED, KEPT, REFUSED, TO_GRADE, UNCHANGED, UNMATCHED, Collected, collect
-from autograder.lms.filenames import key_of, lms_owner, match, owners
-from autograder.lms.roster import Person, Roster, read_roster
+from autograder.lms.filenames import key_of, lms_owners, match, owners
+from autograder.lms.roster import Match, Person, Roster, read_roster
 from autograder.notebook.finder import find_notebook
 from autograder.timestamps import read_timestamp
 
@@ -105,8 +105,7 @@ def taken(course: Course, student: str) -> bytes:
 )
 def test_names_by_canvas(tmp_path: Path, name: str, expected: tuple[str, str, bool, int]) -> None:
     (found,) = Sources().files(archive(tmp_path / "c.zip", {name: b"{}"}))
-    owner = lms_owner(found)
-    assert owner is not None
+    owner = lms_owners(found)[0]
     assert (owner.name, owner.user, owner.late, owner.file) == expected
 
 
@@ -122,8 +121,7 @@ def test_names_by_canvas(tmp_path: Path, name: str, expected: tuple[str, str, bo
 )
 def test_names_by_moodle(tmp_path: Path, name: str, expected: tuple[str, str, tuple[str, ...]]) -> None:
     (found,) = Sources().files(archive(tmp_path / "m.zip", {name: b"{}"}))
-    owner = lms_owner(found)
-    assert owner is not None
+    owner = lms_owners(found)[0]
     assert (owner.name, owner.user, owner.inside) == expected
 
 
@@ -717,9 +715,9 @@ def test_dry_run_writes_nothing_and_says_the_same(course: Course, tmp_path: Path
 def test_a_shelf_of_one_attempt(tmp_path: Path) -> None:
     (found,) = Sources().files(folder_of(tmp_path / "in", {"a.ipynb": FIRST}))
     shelf = Shelf(tmp_path / "out")
-    note, was_there = shelf.add(Attempt({"a.ipynb": found}), "")
-    assert (note is shelf.newest, was_there) == (True, False)
-    assert Shelf(tmp_path / "out").add(Attempt({"b.ipynb": found}), "")[0].place == ""
+    first, second = Attempt({"a.ipynb": found}), Attempt({"b.ipynb": found})
+    assert not shelf.add(first) and first.note is shelf.newest
+    assert not Shelf(tmp_path / "out").add(second) and second.note.place == ""
 
 
 # --- rosters ---------------------------------------------------------------------------------------------------------
@@ -744,20 +742,20 @@ def test_rosters_of_every_kind(tmp_path: Path) -> None:
     path = tmp_path / "r.csv"
     path.write_bytes("id;Name;E-Mail Address\njsm;Jürgen Groß Smith;j@x.org\n".encode("utf-16"))
     people = read_roster(path)
-    assert people.canvas("smithjürgengroß", "1")[0].id == "jsm"
-    assert people.moodle("Jürgen Groß Smith", "77")[0].id == "jsm"
-    assert people.moodle("jsm Jurgen Gross Smith", "77")[0].id == "jsm"
-    assert people.plain("J@X.org")[0].id == "jsm"
-    assert people.plain("homework jsm final")[0].id == "jsm"
-    assert people.plain("jsmx") == (None, "")
+    assert people.find("Canvas", "smithjürgengroß", "1").person.id == "jsm"
+    assert people.find("Moodle", "Jürgen Groß Smith", "77").person.id == "jsm"
+    assert people.find("Moodle", "jsm Jurgen Gross Smith", "77").person.id == "jsm"
+    assert people.plain("J@X.org").person.id == "jsm"
+    assert people.plain("homework jsm final").person.id == "jsm"
+    assert people.plain("jsmx") == Match()
 
 
 def test_names_that_two_students_have(tmp_path: Path) -> None:
     people = read_roster(roster(tmp_path / "r.csv", "id,name,canvas_id\na1,Ann Lee,5\na2,Ann Lee,6\nb,Bo Li,7\n"))
-    assert people.canvas("leeann", "9") == (None, "'leeann' may be any of a1, a2")
-    assert people.canvas("leeann", "6")[0].id == "a2"
-    assert people.canvas("libo", "6")[0] is None, "number and name disagree"
-    assert people.canvas("libo", "8") == (None, "b has another number in Canvas than 8")
+    assert people.find("Canvas", "leeann", "9") == Match(why="'leeann' may be any of a1, a2")
+    assert people.find("Canvas", "leeann", "6").person.id == "a2"
+    assert people.find("Canvas", "libo", "6").person is None, "number and name disagree"
+    assert people.find("Canvas", "libo", "8") == Match(why="b has another number in Canvas than 8")
 
 
 def test_numbers_in_a_name_do_not_hand_in_for_others(course: Course, tmp_path: Path) -> None:

@@ -18,9 +18,19 @@ from autograder.course import Course, CourseError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.writer import note_students, write
 from autograder.grading.store import Store
-from autograder.lms.canvas_moodle import fill_canvas, fill_moodle, new_canvas, new_moodle
 from autograder.lms.csv_files import guarded, read_table
-from autograder.lms.export import HEADER, Mark, as_csv, as_json, marks, unmarked
+from autograder.lms.export import (
+    HEADER,
+    Mark,
+    as_csv,
+    as_json,
+    fill,
+    marks,
+    new_canvas,
+    new_moodle,
+    unmarked,
+)
+from autograder.lms.roster import CANVAS, MOODLE
 from autograder.results import UNREADABLE, Exercise, Result
 
 PENALTY = """from nbgrader.plugins import BasePlugin
@@ -166,7 +176,7 @@ def test_a_course_without_a_gradebook_gets_none(tmp_path: Path) -> None:
 
 # --- Canvas ----------------------------------------------------------------------------------------------------------
 
-CANVAS = (
+GRADEBOOK = (
     "Student,ID,SIS User ID,SIS Login ID,Section,Notes,ps9 Tiny (77),Homework 10 (78),Current Score\n"
     ",,,,,,Manual Posting,,(read only)\n"
     "    Points Possible,,,,,,10,5,(read only)\n"
@@ -178,7 +188,7 @@ CANVAS = (
 
 
 def test_a_canvas_template_is_filled(course: Course, tmp_path: Path) -> None:
-    sheet = fill_canvas(file(tmp_path / "c.csv", CANVAS), marks(course, [SET]), partial=False, columns={})
+    sheet = fill(CANVAS, file(tmp_path / "c.csv", GRADEBOOK), marks(course, [SET]), partial=False, columns={})
     assert table(sheet.text) == [
         ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "ps9 Tiny (77)"],
         ["", "", "", "", "", "Manual Posting"],
@@ -193,7 +203,7 @@ def test_a_canvas_template_is_filled(course: Course, tmp_path: Path) -> None:
         "3 cells of the template stay as they are: there is no final mark for them",
         f"{SET} has 7 points, in Canvas 10; marks are not converted",
     ]
-    partial = fill_canvas(file(tmp_path / "c.csv", CANVAS), marks(course, [SET]), partial=True, columns={})
+    partial = fill(CANVAS, file(tmp_path / "c.csv", GRADEBOOK), marks(course, [SET]), partial=True, columns={})
     assert table(partial.text)[4][5] == "4"
 
 
@@ -202,20 +212,20 @@ def test_canvas_with_semicolons_and_split_names(course: Course, tmp_path: Path) 
     found = marks(course, [SET])
     path = file(tmp_path / "c.csv", text)
     with pytest.raises(CourseError, match="has no column for ps9-tiny; name it with --column 'ps9-tiny=TITLE'"):
-        fill_canvas(path, found, False, {})
-    sheet = fill_canvas(path, found, False, {SET: "Aufgabe (5)"})
+        fill(CANVAS, path, found, False, {})
+    sheet = fill(CANVAS, path, found, False, {SET: "Aufgabe (5)"})
     assert table(sheet.text)[-1] == ["Ångström", "Amy", "1", "x", "A", "3.5"], "found by the name"
 
 
 def test_a_template_that_is_none(course: Course, tmp_path: Path) -> None:
     found = marks(course, [SET])
     with pytest.raises(CourseError, match="is no gradebook of Canvas"):
-        fill_canvas(file(tmp_path / "c.csv", "a,b\n1,2\n"), found, False, {})
+        fill(CANVAS, file(tmp_path / "c.csv", "a,b\n1,2\n"), found, False, {})
     with pytest.raises(CourseError, match="no column that says who is meant"):
-        fill_moodle(file(tmp_path / "c.csv", "a,b\n1,2\n"), found, False, {})
-    double = CANVAS.replace("Homework 10 (78)", "ps9 again (78)").replace("Tiny", "small")
+        fill(MOODLE, file(tmp_path / "c.csv", "a,b\n1,2\n"), found, False, {})
+    double = GRADEBOOK.replace("Homework 10 (78)", "ps9 again (78)").replace("Tiny", "small")
     with pytest.raises(CourseError, match="has several columns for ps9-tiny"):
-        fill_canvas(file(tmp_path / "c.csv", double), found, False, {})
+        fill(CANVAS, file(tmp_path / "c.csv", double), found, False, {})
 
 
 def test_a_new_file_for_canvas(course: Course) -> None:
@@ -241,7 +251,7 @@ WORKSHEET = (
 
 
 def test_a_moodle_worksheet_is_filled(course: Course, tmp_path: Path) -> None:
-    sheet = fill_moodle(file(tmp_path / "m.csv", WORKSHEET), marks(course, [SET]), partial=False, columns={})
+    sheet = fill(MOODLE, file(tmp_path / "m.csv", WORKSHEET), marks(course, [SET]), partial=False, columns={})
     lines = table(sheet.text)
     assert lines[0][:6] == ["Identifier", "Full name", "ID number", "Email address", "Status", "Grade"]
     assert lines[0][-2:] == ["Last modified (grade)", f"{SET} not yet marked"], "feedback is not imported again"
@@ -252,7 +262,7 @@ def test_a_moodle_worksheet_is_filled(course: Course, tmp_path: Path) -> None:
 
 def test_another_file_of_moodle(course: Course, tmp_path: Path) -> None:
     text = 'First name,Surname,Email address,"Assignment: ps9-tiny (Real)",Course total (Real)\nAmy,A,amy@x.org,-,5\n'
-    sheet = fill_moodle(file(tmp_path / "m.csv", text), marks(course, [SET]), partial=False, columns={})
+    sheet = fill(MOODLE, file(tmp_path / "m.csv", text), marks(course, [SET]), partial=False, columns={})
     assert table(sheet.text)[1] == ["Amy", "A", "amy@x.org", "3.5", "no"]
     assert sheet.problems == ["not in the template, so that their marks are not in the file: cat"]
 
@@ -281,7 +291,7 @@ def test_a_worksheet_is_of_one_set(course: Course, tmp_path: Path) -> None:
     found = marks(course, [SET])
     more = [*found, Mark(found[0].student, "other", 1.0, 2.0)]
     with pytest.raises(CourseError, match="name the set with --assignment"):
-        fill_moodle(file(tmp_path / "m.csv", WORKSHEET), more, False, {})
+        fill(MOODLE, file(tmp_path / "m.csv", WORKSHEET), more, False, {})
 
 
 # --- the command -----------------------------------------------------------------------------------------------------
@@ -297,7 +307,7 @@ def test_the_command(course: Course, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert [row["id"] for row in json.loads(done.stdout)] == ["amy", "ben", "cat", "dan", "eve", "fay"]
     assert "answers that nobody has marked; their scores are points so far: ben" in done.stderr
-    template = file(tmp_path / "c.csv", CANVAS)
+    template = file(tmp_path / "c.csv", GRADEBOOK)
     output = tmp_path / "out" / "grades.csv"
     done = command(course, "--format", "canvas", "--template", str(template), "-o", str(output))
     assert done.returncode == 1 and "not in the template" in done.stderr and done.stdout == ""
