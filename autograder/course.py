@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import SaveCells
 from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
+from traitlets.utils.importstring import import_item
 
 from autograder.errors import AutograderError
 from autograder.notebook.places import Place, places_of, release_view
 from autograder.notebook.text_source import BadText, made_from_text, read_text, write_notebook
+from autograder.text import shown
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
 PRIVATE = (CATALOGUE, SET_CHECKS)
 """What stands beside a set's notebook and never reaches students."""
+
+log = logging.getLogger(__name__)
 
 
 class CourseError(AutograderError):
@@ -40,6 +49,7 @@ class SetFiles:
     """One set of the course: its source notebook, catalogue, shared checks and data files, read from disk.
 
     `path` is what was read: `NAME.py`, or `NAME.ipynb`. `notebook_text` is the notebook as JSON in either case.
+    `config` is that of the course: it may have stubs and delimiters of its own.
     """
 
     name: str
@@ -48,6 +58,7 @@ class SetFiles:
     catalogue: str
     set_checks: str
     files: dict[str, bytes]
+    config: Config
 
     @property
     def folder(self) -> Path:
@@ -60,7 +71,7 @@ class SetFiles:
 
     @cached_property
     def released(self) -> nbformat.NotebookNode:
-        return release_view(self.source)
+        return release_view(self.source, self.config)
 
     @cached_property
     def places(self) -> list[Place]:
@@ -159,8 +170,30 @@ class Course:
             files = {str(file.relative_to(folder)): file.read_bytes() for file in found}
             private = (folder / own for own in PRIVATE)
             catalogue, shared = (own.read_text(encoding="utf-8") if own.exists() else "" for own in private)
-            self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files)
+            self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files, self.config)
         return self._sets[name]
+
+    def generated(self, files: SetFiles, recorded: bool = False) -> nbformat.NotebookNode:
+        """The set as GenerateAssignment's own preprocessors make it: for students, or as SaveCells finds it.
+
+        `recorded` says the latter. Raises CourseError where nbgrader cannot use the source.
+        """
+        name, notebook = files.name, deepcopy(files.source)
+        resources: dict[str, Any] = {
+            "unique_key": name,
+            "metadata": {"path": str(files.folder)},
+            "nbgrader": {"student": ".", "assignment": name, "notebook": name, "db_url": self.db_url},
+        }
+        try:
+            for preprocessor in GenerateAssignment(coursedir=self.dirs, config=self.config).preprocessors:
+                kind = import_item(preprocessor) if isinstance(preprocessor, str) else preprocessor
+                if not issubclass(kind, SaveCells):
+                    notebook, resources = kind(config=self.config, log=log)(notebook, resources)
+                elif recorded:
+                    break
+        except Exception as error:  # nbgrader raises RuntimeError, ValueError, KeyError, its own kinds …
+            raise CourseError(f"{name}: nbgrader cannot use the source notebook: {shown(error, 300)}") from error
+        return notebook
 
     def submissions(self, name: str) -> dict[str, Path]:
         """Folders with something handed in for a set, by student."""

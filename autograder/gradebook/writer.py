@@ -23,15 +23,7 @@ from sqlalchemy.orm import Session
 from autograder.course import Course, CourseError, SetFiles
 from autograder.files import is_safe_name
 from autograder.gradebook.autograded import Answers, any_database_takes, write_autograded
-from autograder.gradebook.database import (
-    GradebookError,
-    ensured,
-    in_transaction,
-    insert_rows,
-    notebook_of,
-    said,
-    update_rows,
-)
+from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
 from autograder.gradebook.reader import CellScore
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
@@ -128,20 +120,17 @@ def _write_rows(
     graded = {i: name for i, name, kind in cells if kind in ("GradeCell", "TaskCell")}
     commented = {i: name for i, name, kind in cells if kind in ("SolutionCell", "TaskCell")}
 
-    known = set(db.scalars(select(Student.id).where(Student.id.in_(list(results)))))
-    insert_rows(db, Student, [{"id": student} for student in results if student not in known])
-    dates, penalty = ("timestamp", "extension"), "late_submission_penalty"
-    came = ensured(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results, *dates)
+    known = set(db.scalars(select(Student.id).where(Student.id.in_(results))))
+    db.add_all(Student(id=student) for student in results if student not in known)
+    came = rows_between(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results)
     handed_in = [row.id for row in came.values()]
-    submitted = ensured(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in, penalty)
+    submitted = rows_between(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in)
     ids = [row.id for row in submitted.values()]
-    marks = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-    grades = ensured(db, Grade, "notebook_id", ids, "cell_id", graded, *marks)
-    comments = ensured(db, Comment, "notebook_id", ids, "cell_id", commented, "auto_comment")
+    grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
+    comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
 
     remarks: list[str] = []
     late_plugin = cache(lambda: _late_plugin(course))
-    new_stamps, new_penalties, new_grades, new_comments = [], [], [], []
     for student, result in results.items():
         submission = came[assignment, student]
         row = submitted[notebook, submission.id]
@@ -149,13 +138,13 @@ def _write_rows(
         answers = Answers(course, files, result)
         score = 0.0
         for cell, name in graded.items():
-            old = grades[row.id, cell]
-            mark = _mark(name, exercises.get(name), old, answers)
-            new_grades.append((old, {"auto_score": mark.auto, "needs_manual_grade": mark.needs_manual}))
+            grade = grades[row.id, cell]
+            mark = _mark(name, exercises.get(name), grade, answers)
+            grade.auto_score, grade.needs_manual_grade = mark.auto, mark.needs_manual
             score += mark.score
         unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
         for cell, name in commented.items():
-            new_comments.append((comments[row.id, cell], {"auto_comment": _comment(result, name in unanswered)}))
+            comments[row.id, cell].auto_comment = _comment(result, name in unanswered)
         until = due and due + (submission.extension or timedelta())
         stamp, taken = stamps[student], None
         if stamp and until and stamp > until and (plugin := late_plugin()):
@@ -165,16 +154,11 @@ def _write_rows(
             except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
                 why = f"{type(error).__name__}: {error}"
                 remarks.append(f"{student}: the penalty for lateness could not be computed ({why}); there is none")
-        new_stamps.append((submission, {"timestamp": stamp}))
-        new_penalties.append((row, {penalty: taken}))
-    update_rows(db, SubmittedAssignment, new_stamps)
-    update_rows(db, SubmittedNotebook, new_penalties)
-    update_rows(db, Grade, new_grades)
-    update_rows(db, Comment, new_comments)
+        submission.timestamp, row.late_submission_penalty = stamp, taken
     return remarks
 
 
-def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) -> CellScore:
+def _mark(grade_id: str, exercise: Exercise | None, old: Grade, answers: Answers) -> CellScore:
     """What a cell's grade becomes; `old` is its row in the gradebook."""
     mark = CellScore(manual=old.manual_score, extra_credit=old.extra_credit)
     if exercise is not None and exercise.kind == "auto":
