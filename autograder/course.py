@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
+import re
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -200,11 +201,10 @@ class Course:
         parts = self.step_folder("submitted", "*", name).relative_to(self.root).parts
         if "*" not in parts:
             raise CourseError(f"directory_structure {self.dirs.directory_structure!r} needs a folder for each student")
-        place = parts.index("*")
-        above, below = self.root.joinpath(*parts[:place]), parts[place + 1 :]
+        above = self.root.joinpath(*parts[: parts.index("*")])
         found = {}
         for student in sorted(above.iterdir()) if above.is_dir() else []:
-            folder = student.joinpath(*below)
+            folder = self.step_folder("submitted", student.name, name)
             try:
                 if not folder.is_dir():
                     continue
@@ -215,19 +215,12 @@ class Course:
 
     def unknown_folders(self) -> list[tuple[str, str]]:
         """(student, folder) of submissions that belong to no set of this course."""
-        pattern = self.step_folder("submitted", "*", "*").relative_to(self.root)
-        places = [n for n, part in enumerate(pattern.parts) if part == "*"]
-        if len(places) != 2:
-            return []
-        structure = self.dirs.directory_structure
-        if structure.index("{student_id}") > structure.index("{assignment_id}"):
-            places.reverse()
-        known, found = self.set_names(), []
-        for path in sorted(self.root.glob(str(pattern))):
-            student, name = (path.relative_to(self.root).parts[n] for n in places)
-            if path.is_dir() and name not in known:
-                found.append((student, name))
-        return found
+        submitted = self.dirs.submitted_directory
+        form = self.dirs.format_path(submitted, "(?P<student>[^/]*)", "(?P<name>[^/]*)", escape=True)
+        places = sorted(self.root.glob(str(self.step_folder("submitted", "*", "*").relative_to(self.root))))
+        matches = [re.fullmatch(form, str(path)) for path in places if path.is_dir()]
+        known = self.set_names()
+        return [(m["student"], m["name"]) for m in matches if m and m["name"] not in known]
 
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""

@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import nbgrader.api
-from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from nbgrader.api import Assignment, Base, BaseCell, Grade, Notebook, SubmittedAssignment, SubmittedNotebook, new_uuid
 from nbgrader.dbutil import ALEMBIC_DIR
 from sqlalchemy import Select, create_engine, inspect, select
@@ -44,13 +42,15 @@ def opened(course: Course) -> Iterator[Session]:
     try:
         with engine.begin() as connection:
             if not inspect(connection).get_table_names():
+                from alembic.migration import MigrationContext  # takes a while, and is for a new gradebook only
+                from alembic.script import ScriptDirectory
+
                 # nbgrader asks the command `alembic` for the version, which takes seconds and has to be on PATH
                 MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
             Base.metadata.create_all(connection)
         with Session(engine, autoflush=False) as db:
             if db.get(nbgrader.api.Course, course_id(course)) is None:
                 db.add(nbgrader.api.Course(id=course_id(course)))
-                db.flush()
             yield db
     finally:
         engine.dispose()

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
@@ -22,7 +22,7 @@ from sqlalchemy.orm import Session
 
 from autograder.course import Course, CourseError, SetFiles
 from autograder.files import is_safe_name
-from autograder.gradebook.autograded import Answers, any_database_takes, write_autograded
+from autograder.gradebook.autograded import any_database_takes, changed_answers, write_autograded
 from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
 from autograder.gradebook.reader import CellScore
 from autograder.results import GRADED, Exercise, Result
@@ -44,44 +44,45 @@ class Written:
 
 
 def write(course: Course, results: Iterable[Result]) -> Written:
-    """Write results into the gradebook and into `autograded/`; the same results again change nothing.
+    """Write a set's results into the gradebook and into `autograded/`; the same results again change nothing.
 
-    Results may be of several sets; sets must stand in the gradebook (`ensure_assignment`). A student who cannot be
-    written becomes a line in `problems`, the others are written. Raises GradebookError when the database stays locked
-    or lost, CourseError for a set that the course does not have.
+    The set must stand in the gradebook (`ensure_assignment`). A student who cannot be written becomes a line in
+    `problems`, the others are written. Raises GradebookError when the database stays locked or lost, CourseError for a
+    set that the course does not have.
     """
     written = Written()
-    waiting: dict[str, dict[str, Result]] = {}
+    waiting: dict[str, Result] = {}
     locked: list[GradebookError] = []
 
-    def put(name: str) -> None:
+    def put() -> None:
+        group = dict(waiting)
+        waiting.clear()
         try:
-            _write_group(course, name, waiting.pop(name), written)
+            _write_group(course, group, written)
         except GradebookError as error:  # the results that are still to come are made and stored all the same
             locked.append(error)
 
     try:
         for result in results:
-            if not is_safe_name(result.student):
+            if is_safe_name(result.student):
+                waiting[result.student] = result
+            else:
                 written.problems.append(f"{shown(result.student)!r} cannot be the name of a student's folder")
-                continue
-            group = waiting.setdefault(result.assignment, {})
-            group[result.student] = result
-            if len(group) >= AT_ONCE:
-                put(result.assignment)
+            if len(waiting) >= AT_ONCE:
+                put()
     finally:  # also what came before the run was stopped
-        for name in list(waiting):
-            put(name)
+        if waiting:
+            put()
     if locked:
         raise locked[0]
     return written
 
 
-def _write_group(course: Course, name: str, group: dict[str, Result], written: Written) -> None:
-    files = course.set_files(name)
+def _write_group(course: Course, group: dict[str, Result], written: Written) -> None:
+    files = course.set_files(next(iter(group.values())).assignment)
     stamps = {}
     for student in group:
-        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, name))
+        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, files.name))
         if remark:
             written.remarks.append(f"{student}: {remark}")
     try:
@@ -89,16 +90,16 @@ def _write_group(course: Course, name: str, group: dict[str, Result], written: W
     except SQLAlchemyError as error:  # a value that this database does not take: find whose it is
         if len(group) > 1:
             for student, result in group.items():
-                _write_group(course, name, {student: result}, written)
+                _write_group(course, {student: result}, written)
         else:
             written.problems += [f"{s}: the gradebook does not take this result ({said(error)})" for s in group]
         return
-    for result in group.values():
+    for student, result in group.items():
         try:
-            write_autograded(course, files, result)
+            write_autograded(course, files, result, stamps[student] is not None)
         except OSError as error:
-            where = course.step_folder("autograded", result.student, name)
-            written.problems.append(f"{result.student}: {where} cannot be written: {error.strerror}")
+            where = course.step_folder("autograded", student, files.name)
+            written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")
 
 
 # --- one transaction -------------------------------------------------------------------------------------------------
@@ -135,11 +136,11 @@ def _write_rows(
         submission = came[assignment, student]
         row = submitted[notebook, submission.id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-        answers = Answers(course, files, result)
+        changed = cache(partial(changed_answers, course, files, result))
         score = 0.0
         for cell, name in graded.items():
             grade = grades[row.id, cell]
-            mark = _mark(name, exercises.get(name), grade, answers)
+            mark = _mark(name, exercises.get(name), grade, changed)
             grade.auto_score, grade.needs_manual_grade = mark.auto, mark.needs_manual
             score += mark.score
         unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
@@ -158,8 +159,8 @@ def _write_rows(
     return remarks
 
 
-def _mark(grade_id: str, exercise: Exercise | None, old: Grade, answers: Answers) -> CellScore:
-    """What a cell's grade becomes; `old` is its row in the gradebook."""
+def _mark(grade_id: str, exercise: Exercise | None, old: Grade, changed: Callable[[], set[str] | None]) -> CellScore:
+    """What a cell's grade becomes; `old` is its row in the gradebook, `changed` gives `changed_answers`."""
     mark = CellScore(manual=old.manual_score, extra_credit=old.extra_credit)
     if exercise is not None and exercise.kind == "auto":
         mark.auto = exercise.score
@@ -169,7 +170,7 @@ def _mark(grade_id: str, exercise: Exercise | None, old: Grade, answers: Answers
     if mark.manual is not None:
         # nbgrader asks for a new look at every mark after every run; here only if something changed.
         texts = [grade_id, *(exercise.solution_ids if exercise else [])]
-        same = old.auto_score == mark.auto and answers.same(texts)
+        same = old.auto_score == mark.auto and (new := changed()) is not None and new.isdisjoint(texts)
         mark.needs_manual = old.needs_manual_grade if same else True
     return mark
 
