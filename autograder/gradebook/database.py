@@ -74,12 +74,10 @@ def shown_url(course: Course) -> str:
 
 def in_transaction(course: Course, work: Callable[[Session], T]) -> T:
     """`work` in a transaction of its own; where the database is locked or lost, tried again. Raises GradebookError."""
-    pause = FIRST_PAUSE
     problem: SQLAlchemyError | None = None
     for number in range(TRIES):
         if number:
-            time.sleep(pause * random.uniform(0.8, 1.2))
-            pause *= 2
+            time.sleep(FIRST_PAUSE * 2 ** (number - 1) * random.uniform(0.8, 1.2))
         try:
             with opened(course) as db:
                 value = work(db)

@@ -188,8 +188,10 @@ def _split(places: list[Place], cells: _Cells, result: Rebuilt) -> tuple[list[_P
         given = _given_place(all_given, text, tag, names & answer_names, found)
         if given is not None:
             cell_type, tag = given.cell_type, None
-            text = "" if given.bare == bare(cell.source) else _students_part(given, text)
-            if given.bare != bare(cell.source):
+            if given.bare == bare(text):
+                text = ""
+            else:
+                text = _students_part(given, text)
                 kept = " What you added was kept in a cell of its own." if text.strip() else ""
                 what = "test" if given.kind == TEST else "given"
                 result.notes.append(f"The {what} cell '{given.label}' was changed; the original was used.{kept}")
@@ -209,7 +211,7 @@ def _split(places: list[Place], cells: _Cells, result: Rebuilt) -> tuple[list[_P
         pieces += [_Piece(anchor=p) for p in stood_for if p.kind == LOCKED]
         pieces.append(own)
         pieces += [_Piece(anchor=p) for p in stood_for if p.kind == TEST]
-        found |= {*stood_for, own.anchor} if own.anchor else set(stood_for)
+        found.update(stood_for, [own.anchor] if own.anchor else [])
     return pieces, found
 
 
