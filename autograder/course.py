@@ -4,25 +4,35 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import logging
+import re
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import nbformat
+from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import SaveCells
 from nbgrader.utils import find_all_files, is_grade, is_solution
 from traitlets.config import Config
 from traitlets.config.loader import PyFileConfigLoader
+from traitlets.utils.importstring import import_item
 
 from autograder.errors import AutograderError
 from autograder.notebook.places import Place, places_of, release_view
 from autograder.notebook.text_source import BadText, made_from_text, read_text, write_notebook
+from autograder.text import shown
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
 PRIVATE = (CATALOGUE, SET_CHECKS)
 """What stands beside a set's notebook and never reaches students."""
+
+log = logging.getLogger(__name__)
 
 
 class CourseError(AutograderError):
@@ -40,6 +50,7 @@ class SetFiles:
     """One set of the course: its source notebook, catalogue, shared checks and data files, read from disk.
 
     `path` is what was read: `NAME.py`, or `NAME.ipynb`. `notebook_text` is the notebook as JSON in either case.
+    `config` is that of the course: it may have stubs and delimiters of its own.
     """
 
     name: str
@@ -48,6 +59,7 @@ class SetFiles:
     catalogue: str
     set_checks: str
     files: dict[str, bytes]
+    config: Config
 
     @property
     def folder(self) -> Path:
@@ -60,7 +72,7 @@ class SetFiles:
 
     @cached_property
     def released(self) -> nbformat.NotebookNode:
-        return release_view(self.source)
+        return release_view(self.source, self.config)
 
     @cached_property
     def places(self) -> list[Place]:
@@ -159,19 +171,40 @@ class Course:
             files = {str(file.relative_to(folder)): file.read_bytes() for file in found}
             private = (folder / own for own in PRIVATE)
             catalogue, shared = (own.read_text(encoding="utf-8") if own.exists() else "" for own in private)
-            self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files)
+            self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files, self.config)
         return self._sets[name]
+
+    def generated(self, files: SetFiles, recorded: bool = False) -> nbformat.NotebookNode:
+        """The set as GenerateAssignment's own preprocessors make it: for students, or as SaveCells finds it.
+
+        `recorded` says the latter. Raises CourseError where nbgrader cannot use the source.
+        """
+        name, notebook = files.name, deepcopy(files.source)
+        resources: dict[str, Any] = {
+            "unique_key": name,
+            "metadata": {"path": str(files.folder)},
+            "nbgrader": {"student": ".", "assignment": name, "notebook": name, "db_url": self.db_url},
+        }
+        try:
+            for preprocessor in GenerateAssignment(coursedir=self.dirs, config=self.config).preprocessors:
+                kind = import_item(preprocessor) if isinstance(preprocessor, str) else preprocessor
+                if not issubclass(kind, SaveCells):
+                    notebook, resources = kind(config=self.config, log=log)(notebook, resources)
+                elif recorded:
+                    break
+        except Exception as error:  # nbgrader raises RuntimeError, ValueError, KeyError, its own kinds …
+            raise CourseError(f"{name}: nbgrader cannot use the source notebook: {shown(error, 300)}") from error
+        return notebook
 
     def submissions(self, name: str) -> dict[str, Path]:
         """Folders with something handed in for a set, by student."""
         parts = self.step_folder("submitted", "*", name).relative_to(self.root).parts
         if "*" not in parts:
             raise CourseError(f"directory_structure {self.dirs.directory_structure!r} needs a folder for each student")
-        place = parts.index("*")
-        above, below = self.root.joinpath(*parts[:place]), parts[place + 1 :]
+        above = self.root.joinpath(*parts[: parts.index("*")])
         found = {}
         for student in sorted(above.iterdir()) if above.is_dir() else []:
-            folder = student.joinpath(*below)
+            folder = self.step_folder("submitted", student.name, name)
             try:
                 if not folder.is_dir():
                     continue
@@ -182,19 +215,12 @@ class Course:
 
     def unknown_folders(self) -> list[tuple[str, str]]:
         """(student, folder) of submissions that belong to no set of this course."""
-        pattern = self.step_folder("submitted", "*", "*").relative_to(self.root)
-        places = [n for n, part in enumerate(pattern.parts) if part == "*"]
-        if len(places) != 2:
-            return []
-        structure = self.dirs.directory_structure
-        if structure.index("{student_id}") > structure.index("{assignment_id}"):
-            places.reverse()
-        known, found = self.set_names(), []
-        for path in sorted(self.root.glob(str(pattern))):
-            student, name = (path.relative_to(self.root).parts[n] for n in places)
-            if path.is_dir() and name not in known:
-                found.append((student, name))
-        return found
+        submitted = self.dirs.submitted_directory
+        form = self.dirs.format_path(submitted, "(?P<student>[^/]*)", "(?P<name>[^/]*)", escape=True)
+        places = sorted(self.root.glob(str(self.step_folder("submitted", "*", "*").relative_to(self.root))))
+        matches = [re.fullmatch(form, str(path)) for path in places if path.is_dir()]
+        known = self.set_names()
+        return [(m["student"], m["name"]) for m in matches if m and m["name"] not in known]
 
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""

@@ -1,29 +1,23 @@
-"""Makes what students get of a set, with nbgrader's GenerateAssignment, and proves that nothing leaks.
+"""Makes what students get of a set, by the preprocessors of nbgrader's GenerateAssignment; proves that nothing leaks.
 
-The set is made in a folder of its own, looked through, and only then copied to the release folder: a faulty source
-leaves what was released before as it was. The same source gives the same bytes.
+The set is made in memory, looked through, and only then written to the release folder: a faulty source leaves what
+was released before as it was. The same source gives the same bytes. The database and the hooks of GenerateAssignment
+are left to `ensure_assignment` and to `nbgrader generate_assignment`.
 """
 
 from __future__ import annotations
 
 import json
-import logging
-import re
 import shutil
-import tempfile
 from collections.abc import Iterator
-from copy import deepcopy
-from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import nbformat
-from nbgrader.converters import GenerateAssignment, NbGraderException
-from nbgrader.coursedir import CourseDirectory
 
-from autograder.course import PRIVATE, Course, CourseError, SetFiles
+from autograder.course import Course, CourseError, SetFiles
 from autograder.files import write_changed
 from autograder.judging.source import split_region, split_tests
-from autograder.notebook.places import release_view
+from autograder.text import shown
 
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "BEGIN MARK SCHEME", "END MARK SCHEME")
 TELLING = 30
@@ -41,77 +35,44 @@ def release(course: Course, name: str) -> Path:
     ReleaseError where the source is faulty or something private would get out, CourseError for an unknown set.
     """
     files = course.set_files(name)
-    _check_ids(files)
-    with tempfile.TemporaryDirectory(prefix="release-") as place:
-        made = _generate(course, files, Path(place))
-        found = {p.relative_to(made).as_posix(): p.read_bytes() for p in sorted(made.rglob("*")) if p.is_file()}
-    leaks = list(leaks_in(course, files, found))
-    if leaks:
-        more = f" (and {len(leaks) - 1} more)" if len(leaks) > 1 else ""
-        raise ReleaseError(f"{name} is not released: {leaks[0]}{more}")
+    files.make_ready(course.dirs)
+    faults = list(_faults_of(files))
+    if not faults:
+        try:
+            notebook = course.generated(files)
+        except CourseError as error:
+            raise ReleaseError(f"{name} is not released: {shown(error.__cause__, 300)}") from error
+        made = {f"{name}.ipynb": nbformat.writes(notebook).encode() + b"\n", **files.files}
+        faults = [*leaks_in(files, made), *_differences(files, notebook)]
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        raise ReleaseError(f"{name} is not released: {faults[0]}{more}")
     folder = Path(course.dirs.format_path(course.dirs.release_directory, ".", name)).resolve()
-    _copy(found, folder)
+    _copy(made, folder)
     return folder
 
 
-def _check_ids(files: SetFiles) -> None:
-    """Cells without an id get a new one at every reading: what is released would never be the same twice."""
+def _faults_of(files: SetFiles) -> Iterator[str]:
+    """What makes a source folder no source of one set."""
     for number, cell in enumerate(json.loads(files.notebook_text).get("cells", []), 1):
+        # Such cells get a new one at every reading: what is released would never be the same twice.
         if not cell.get("id"):
-            raise ReleaseError(f"{files.name}: cell {number} of the source has no id; save it as nbformat 4.5 or newer")
+            yield f"cell {number} of the source has no id; save it as nbformat 4.5 or newer"
+    for path in sorted(files.folder.glob("[!.]*.ipynb")):
+        if path.stem != files.name:
+            yield f"{path.name} lies beside the set's notebook; a set has one notebook"
 
 
-def _generate(course: Course, files: SetFiles, place: Path) -> Path:
-    """Run nbgrader's converter into `place`, without the database (`ensure_assignment` looks after that)."""
-    config, name = deepcopy(course.config), files.name
-    config.CourseDirectory.assignment_id = name
-    config.CourseDirectory.release_directory = str(place)
-    config.SaveCells.enabled = False
-    # keeps what nbgrader logs as errors: its exceptions only say "see the traceback above"
-    said = BufferingHandler(1000)
-    said.setLevel(logging.ERROR)
-    logger = logging.Logger("release")
-    logger.addHandler(said)
-    dirs = CourseDirectory(config=config, log=logger)
-    files.make_ready(dirs)
-    converter = GenerateAssignment(coursedir=dirs, config=config, log=logger, force=True, no_database=True)
-    try:
-        converter.start()
-    except NbGraderException as error:
-        reason = _reason([record.getMessage() for record in said.buffer])
-        raise ReleaseError(f"{name} is not released: {reason or error}") from error
-    return Path(dirs.format_path(str(place), ".", name))
-
-
-def _reason(errors: list[str]) -> str:
-    """The last line of the first traceback, else the first error."""
-    for text in errors:
-        if text.startswith("Traceback"):
-            return re.sub(r"^[\w.]+: ", "", text.strip().splitlines()[-1])
-    return errors[0].splitlines()[0] if errors else ""
-
-
-def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterator[str]:
-    """One sentence for everything in the released files that students must not see, or that is not as it should be."""
-    notebook = f"{files.name}.ipynb"
-    wanted = {notebook, *files.files}
-    for path in sorted(wanted ^ found.keys()):
-        if Path(path).name in PRIVATE:
-            yield f"{path} is private"
-        elif path.endswith(".ipynb") and path in found:
-            yield f"{path} lies beside the set's notebook; a set has one notebook"
-        else:
-            yield f"{path} is {'missing' if path in wanted else 'no file of the set'}"
+def leaks_in(files: SetFiles, made: dict[str, bytes]) -> Iterator[str]:
+    """One sentence for everything in files, by path, that students must not see."""
     private = _private_lines(files)
-    for path, data in found.items():
+    for path, data in made.items():
         text = data.decode("utf-8", "replace")
         yield from (f"{path} holds {marker!r}" for marker in MARKERS if marker in text)
         cells = nbformat.reads(text, as_version=4).cells if path.endswith(".ipynb") else []
         texts = [cell.source for cell in cells] or [text]
         lines = {line.strip() for part in texts for line in part.splitlines()}
         yield from (f"{path} holds a line of {what}" for line, what in private.items() if line in lines)
-    if notebook in found:
-        yield from _differences(course, files, nbformat.reads(found[notebook].decode("utf-8"), as_version=4))
 
 
 def _private_lines(files: SetFiles) -> dict[str, str]:
@@ -141,9 +102,9 @@ def _telling(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if len(line.strip()) >= TELLING]
 
 
-def _differences(course: Course, files: SetFiles, released: nbformat.NotebookNode) -> Iterator[str]:
-    """Where the released notebook is not what `release_view` says, against which submissions are rebuilt."""
-    wanted = release_view(files.source, course.config)
+def _differences(files: SetFiles, released: nbformat.NotebookNode) -> Iterator[str]:
+    """Where the released notebook is not that against which submissions are rebuilt."""
+    wanted = files.released
     if len(wanted.cells) != len(released.cells):
         yield f"the notebook has {len(released.cells)} cells instead of {len(wanted.cells)}"
         return
@@ -155,13 +116,13 @@ def _differences(course: Course, files: SetFiles, released: nbformat.NotebookNod
             yield f"the cell '{label}' still has its output"
 
 
-def _copy(found: dict[str, bytes], folder: Path) -> None:
+def _copy(made: dict[str, bytes], folder: Path) -> None:
     """Make `folder` hold exactly these files."""
-    for name, data in found.items():
+    for name, data in made.items():
         write_changed(folder / name, data)
     if folder.is_dir():
         for path in sorted(folder.rglob("*"), reverse=True):
-            if path.is_file() and path.relative_to(folder).as_posix() not in found:
+            if path.is_file() and path.relative_to(folder).as_posix() not in made:
                 path.unlink()
             elif path.is_dir() and not any(path.iterdir()):
                 shutil.rmtree(path)

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import dateutil.parser
+from nbgrader.utils import parse_utc
 
 from autograder.files import open_ordinary
 from autograder.text import shown
@@ -44,8 +45,6 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
         return None, f"{TIMESTAMP} cannot be read; the submission counts as in time"
     if not words:
         return None, f"{TIMESTAMP} is empty; the submission counts as in time"
-    from nbgrader.utils import parse_utc  # takes a second to import, and most submissions come without a timestamp
-
     try:
         # nbgrader reads the zone in "… +0100" as a hundred seconds.
         offset = re.fullmatch(r"\S+ \S+ [+-]\d\d:?\d\d", words)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 from autograder.course import Course, SetFiles
 from autograder.files import write_changed
 from autograder.notebook.reader import new_cell
 from autograder.results import Result
-from autograder.timestamps import TIMESTAMP, read_timestamp, stamp_bytes
+from autograder.timestamps import TIMESTAMP, stamp_bytes
 
 RUBRIC = "autograder_rubric"
 """Metadata of a cell that only those who mark may see."""
@@ -45,53 +44,37 @@ def any_database_takes(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
+def write_autograded(course: Course, files: SetFiles, result: Result, stamped: bool) -> None:
     """Write `autograded/<student>/<set>/`: the notebook, the set's data files and the timestamp. Raises OSError.
+
+    `stamped` says whether the submission has a timestamp that can be read.
 
     Files that the student handed in beside the notebook are not copied: formgrader would serve them to the
     instructor's browser.
     """
     folder = course.step_folder("autograded", result.student, files.name)
-    submitted = course.step_folder("submitted", result.student, files.name)
     # Without line breaks, which would take ten times as long. No file can hold half characters: they become `?`.
     notebook = json.dumps(_plain(files, result), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     wanted = {f"{files.name}.ipynb": notebook, **files.files}
-    if read_timestamp(submitted)[0] is not None:
-        wanted[TIMESTAMP] = stamp_bytes(submitted)
+    if stamped:
+        wanted[TIMESTAMP] = stamp_bytes(course.step_folder("submitted", result.student, files.name))
     else:
         (folder / TIMESTAMP).unlink(missing_ok=True)
     for name, data in wanted.items():
         write_changed(folder / name, data)
 
 
-class Answers:
-    """A student's answers by grade_id, now and in the run before (None: not known); both are read when asked for."""
-
-    def __init__(self, course: Course, files: SetFiles, result: Result) -> None:
-        self.course, self.files, self.result = course, files, result
-
-    @cached_property
-    def now(self) -> dict[str, str]:
-        return _answers(_plain(self.files, self.result))
-
-    @cached_property
-    def before(self) -> dict[str, str] | None:
-        name = self.files.name
-        path = self.course.step_folder("autograded", self.result.student, name) / f"{name}.ipynb"
-        try:
-            return _answers(json.loads(path.read_bytes()))
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
-            return None
-
-    def same(self, grade_ids: list[str]) -> bool:
-        """Whether these answers are what they were; False where nothing is known of the run before."""
-        return self.before is not None and all(self.before.get(i) == self.now.get(i) for i in grade_ids)
+def changed_answers(course: Course, files: SetFiles, result: Result) -> set[str] | None:
+    """The grade_ids of answers that are not what they were in the run before; None where nothing is known of it."""
+    path = course.step_folder("autograded", result.student, files.name) / f"{files.name}.ipynb"
+    try:
+        before = _answers(json.loads(path.read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+    now = _answers(_plain(files, result))
+    return {grade_id for grade_id in now.keys() | before.keys() if now.get(grade_id) != before.get(grade_id)}
 
 
 def _answers(notebook: dict[str, Any]) -> dict[str, str]:
-    answers = {}
-    for cell in notebook["cells"]:
-        meta = cell["metadata"].get("nbgrader", {})
-        if meta.get("solution"):
-            answers[meta["grade_id"]] = "".join(cell["source"])
-    return answers
+    marked = ((cell, cell["metadata"].get("nbgrader", {})) for cell in notebook["cells"])
+    return {marks["grade_id"]: "".join(cell["source"]) for cell, marks in marked if marks.get("solution")}

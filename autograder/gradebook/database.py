@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nbgrader.api import Assignment, BaseCell, Grade, Gradebook, Notebook, SubmittedAssignment, SubmittedNotebook
+import nbgrader.api
+from nbgrader.api import Assignment, Base, BaseCell, Grade, Notebook, SubmittedAssignment, SubmittedNotebook, new_uuid
 from nbgrader.dbutil import ALEMBIC_DIR
-from sqlalchemy import Select, create_engine, insert, inspect, select, update
+from sqlalchemy import Select, create_engine, inspect, select
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -36,37 +37,28 @@ class GradebookError(CourseError):
 
 @contextmanager
 def opened(course: Course) -> Iterator[Session]:
-    """A session on the gradebook, whose tables are made when it is new."""
-    _begin(course.db_url)
-    book = Gradebook(course.db_url, course_id(course))
-    try:
-        with Session(book.engine) as db:
-            yield db
-    finally:
-        book.close()
-
-
-def course_id(course: Course) -> str:
-    """The course's name in the gradebook; nbgrader's own default where the course has none."""
-    return course.dirs.course_id or "default_course"
-
-
-def _begin(url: str) -> None:
-    """Give a new gradebook its schema version.
-
-    nbgrader does so by calling the command `alembic`, which takes seconds and has to be on PATH; with the version in
-    place it only makes its tables.
-    """
-    engine = create_engine(url)
+    """A session on the gradebook, whose tables are made when it is new. Nothing is written before the commit."""
+    engine = create_engine(course.db_url)
     try:
         with engine.begin() as connection:
             if not inspect(connection).get_table_names():
                 from alembic.migration import MigrationContext  # takes a while, and is for a new gradebook only
                 from alembic.script import ScriptDirectory
 
+                # nbgrader asks the command `alembic` for the version, which takes seconds and has to be on PATH
                 MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
+            Base.metadata.create_all(connection)
+        with Session(engine, autoflush=False) as db:
+            if db.get(nbgrader.api.Course, course_id(course)) is None:
+                db.add(nbgrader.api.Course(id=course_id(course)))
+            yield db
     finally:
         engine.dispose()
+
+
+def course_id(course: Course) -> str:
+    """The course's name in the gradebook; nbgrader's own default where the course has none."""
+    return course.dirs.course_id or "default_course"
 
 
 def said(error: BaseException | None) -> str:
@@ -82,12 +74,10 @@ def shown_url(course: Course) -> str:
 
 def in_transaction(course: Course, work: Callable[[Session], T]) -> T:
     """`work` in a transaction of its own; where the database is locked or lost, tried again. Raises GradebookError."""
-    pause = FIRST_PAUSE
     problem: SQLAlchemyError | None = None
     for number in range(TRIES):
         if number:
-            time.sleep(pause * random.uniform(0.8, 1.2))
-            pause *= 2
+            time.sleep(FIRST_PAUSE * 2 ** (number - 1) * random.uniform(0.8, 1.2))
         try:
             with opened(course) as db:
                 value = work(db)
@@ -130,32 +120,19 @@ def of_cells(table: Any, *columns: Any) -> Select[Any]:
     return joined.join(table.notebook).join(SubmittedNotebook.assignment)
 
 
-def insert_rows(db: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns, in one go; there may be none."""
-    if rows:
-        db.execute(insert(table), rows)
-
-
-def ensured(
-    db: Session, table: Any, one: str, ones: Collection[str], other: str, others: Collection[str], *values: str
+def rows_between(
+    db: Session, table: Any, one: str, ones: Iterable[str], other: str, others: Iterable[str]
 ) -> dict[tuple[str, str], Any]:
-    """The row that stands between each of `ones` and each of `others`, by both ids; added where it is missing.
+    """The row between each of `ones` and each of `others`, by both ids; a new one where there is none.
 
-    `one` and `other` name the columns with these ids. A row has `id` and the columns `values`. All are read and added
-    at once: a class has thousands.
+    `one` and `other` name the columns with these ids. All are read at once, and what is new or changed is written at
+    once with the transaction: a class has thousands.
     """
-    first, second, *columns = (getattr(table, name) for name in (one, other, "id", *values))
-    query = select(first, second, *columns).where(first.in_(ones), second.in_(others))
-    known = {(row[0], row[1]): row for row in db.execute(query)}
-    missing = [{one: key[0], other: key[1]} for key in product(ones, others) if key not in known]
-    if not missing:
-        return known
-    insert_rows(db, table, missing)
-    return ensured(db, table, one, ones, other, others, *values)
-
-
-def update_rows(db: Session, table: Any, wanted: Iterable[tuple[Any, Mapping[str, Any]]]) -> None:
-    """Give rows, as `ensured` returns them, their values; those that have them already are left alone."""
-    changed = [{"id": row.id, **new} for row, new in wanted if any(getattr(row, n) != v for n, v in new.items())]
-    if changed:
-        db.execute(update(table), changed)
+    first, second = getattr(table, one), getattr(table, other)
+    found = db.scalars(select(table).where(first.in_(ones), second.in_(others)))
+    rows = {(getattr(row, one), getattr(row, other)): row for row in found}
+    for key in product(ones, others):
+        if key not in rows:
+            rows[key] = table(id=new_uuid(), **{one: key[0], other: key[1]})
+            db.add(rows[key])
+    return rows

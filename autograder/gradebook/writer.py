@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
@@ -22,16 +22,8 @@ from sqlalchemy.orm import Session
 
 from autograder.course import Course, CourseError, SetFiles
 from autograder.files import is_safe_name
-from autograder.gradebook.autograded import Answers, any_database_takes, write_autograded
-from autograder.gradebook.database import (
-    GradebookError,
-    ensured,
-    in_transaction,
-    insert_rows,
-    notebook_of,
-    said,
-    update_rows,
-)
+from autograder.gradebook.autograded import any_database_takes, changed_answers, write_autograded
+from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
 from autograder.gradebook.reader import CellScore
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
@@ -52,44 +44,45 @@ class Written:
 
 
 def write(course: Course, results: Iterable[Result]) -> Written:
-    """Write results into the gradebook and into `autograded/`; the same results again change nothing.
+    """Write a set's results into the gradebook and into `autograded/`; the same results again change nothing.
 
-    Results may be of several sets; sets must stand in the gradebook (`ensure_assignment`). A student who cannot be
-    written becomes a line in `problems`, the others are written. Raises GradebookError when the database stays locked
-    or lost, CourseError for a set that the course does not have.
+    The set must stand in the gradebook (`ensure_assignment`). A student who cannot be written becomes a line in
+    `problems`, the others are written. Raises GradebookError when the database stays locked or lost, CourseError for a
+    set that the course does not have.
     """
     written = Written()
-    waiting: dict[str, dict[str, Result]] = {}
+    waiting: dict[str, Result] = {}
     locked: list[GradebookError] = []
 
-    def put(name: str) -> None:
+    def put() -> None:
+        group = dict(waiting)
+        waiting.clear()
         try:
-            _write_group(course, name, waiting.pop(name), written)
+            _write_group(course, group, written)
         except GradebookError as error:  # the results that are still to come are made and stored all the same
             locked.append(error)
 
     try:
         for result in results:
-            if not is_safe_name(result.student):
+            if is_safe_name(result.student):
+                waiting[result.student] = result
+            else:
                 written.problems.append(f"{shown(result.student)!r} cannot be the name of a student's folder")
-                continue
-            group = waiting.setdefault(result.assignment, {})
-            group[result.student] = result
-            if len(group) >= AT_ONCE:
-                put(result.assignment)
+            if len(waiting) >= AT_ONCE:
+                put()
     finally:  # also what came before the run was stopped
-        for name in list(waiting):
-            put(name)
+        if waiting:
+            put()
     if locked:
         raise locked[0]
     return written
 
 
-def _write_group(course: Course, name: str, group: dict[str, Result], written: Written) -> None:
-    files = course.set_files(name)
+def _write_group(course: Course, group: dict[str, Result], written: Written) -> None:
+    files = course.set_files(next(iter(group.values())).assignment)
     stamps = {}
     for student in group:
-        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, name))
+        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, files.name))
         if remark:
             written.remarks.append(f"{student}: {remark}")
     try:
@@ -97,16 +90,16 @@ def _write_group(course: Course, name: str, group: dict[str, Result], written: W
     except SQLAlchemyError as error:  # a value that this database does not take: find whose it is
         if len(group) > 1:
             for student, result in group.items():
-                _write_group(course, name, {student: result}, written)
+                _write_group(course, {student: result}, written)
         else:
             written.problems += [f"{s}: the gradebook does not take this result ({said(error)})" for s in group]
         return
-    for result in group.values():
+    for student, result in group.items():
         try:
-            write_autograded(course, files, result)
+            write_autograded(course, files, result, stamps[student] is not None)
         except OSError as error:
-            where = course.step_folder("autograded", result.student, name)
-            written.problems.append(f"{result.student}: {where} cannot be written: {error.strerror}")
+            where = course.step_folder("autograded", student, files.name)
+            written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")
 
 
 # --- one transaction -------------------------------------------------------------------------------------------------
@@ -128,34 +121,31 @@ def _write_rows(
     graded = {i: name for i, name, kind in cells if kind in ("GradeCell", "TaskCell")}
     commented = {i: name for i, name, kind in cells if kind in ("SolutionCell", "TaskCell")}
 
-    known = set(db.scalars(select(Student.id).where(Student.id.in_(list(results)))))
-    insert_rows(db, Student, [{"id": student} for student in results if student not in known])
-    dates, penalty = ("timestamp", "extension"), "late_submission_penalty"
-    came = ensured(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results, *dates)
+    known = set(db.scalars(select(Student.id).where(Student.id.in_(results))))
+    db.add_all(Student(id=student) for student in results if student not in known)
+    came = rows_between(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results)
     handed_in = [row.id for row in came.values()]
-    submitted = ensured(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in, penalty)
+    submitted = rows_between(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in)
     ids = [row.id for row in submitted.values()]
-    marks = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-    grades = ensured(db, Grade, "notebook_id", ids, "cell_id", graded, *marks)
-    comments = ensured(db, Comment, "notebook_id", ids, "cell_id", commented, "auto_comment")
+    grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
+    comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
 
     remarks: list[str] = []
     late_plugin = cache(lambda: _late_plugin(course))
-    new_stamps, new_penalties, new_grades, new_comments = [], [], [], []
     for student, result in results.items():
         submission = came[assignment, student]
         row = submitted[notebook, submission.id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-        answers = Answers(course, files, result)
+        changed = cache(partial(changed_answers, course, files, result))
         score = 0.0
         for cell, name in graded.items():
-            old = grades[row.id, cell]
-            mark = _mark(name, exercises.get(name), old, answers)
-            new_grades.append((old, {"auto_score": mark.auto, "needs_manual_grade": mark.needs_manual}))
+            grade = grades[row.id, cell]
+            mark = _mark(name, exercises.get(name), grade, changed)
+            grade.auto_score, grade.needs_manual_grade = mark.auto, mark.needs_manual
             score += mark.score
         unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
         for cell, name in commented.items():
-            new_comments.append((comments[row.id, cell], {"auto_comment": _comment(result, name in unanswered)}))
+            comments[row.id, cell].auto_comment = _comment(result, name in unanswered)
         until = due and due + (submission.extension or timedelta())
         stamp, taken = stamps[student], None
         if stamp and until and stamp > until and (plugin := late_plugin()):
@@ -165,17 +155,12 @@ def _write_rows(
             except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
                 why = f"{type(error).__name__}: {error}"
                 remarks.append(f"{student}: the penalty for lateness could not be computed ({why}); there is none")
-        new_stamps.append((submission, {"timestamp": stamp}))
-        new_penalties.append((row, {penalty: taken}))
-    update_rows(db, SubmittedAssignment, new_stamps)
-    update_rows(db, SubmittedNotebook, new_penalties)
-    update_rows(db, Grade, new_grades)
-    update_rows(db, Comment, new_comments)
+        submission.timestamp, row.late_submission_penalty = stamp, taken
     return remarks
 
 
-def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) -> CellScore:
-    """What a cell's grade becomes; `old` is its row in the gradebook."""
+def _mark(grade_id: str, exercise: Exercise | None, old: Grade, changed: Callable[[], set[str] | None]) -> CellScore:
+    """What a cell's grade becomes; `old` is its row in the gradebook, `changed` gives `changed_answers`."""
     mark = CellScore(manual=old.manual_score, extra_credit=old.extra_credit)
     if exercise is not None and exercise.kind == "auto":
         mark.auto = exercise.score
@@ -185,7 +170,7 @@ def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) 
     if mark.manual is not None:
         # nbgrader asks for a new look at every mark after every run; here only if something changed.
         texts = [grade_id, *(exercise.solution_ids if exercise else [])]
-        same = old.auto_score == mark.auto and answers.same(texts)
+        same = old.auto_score == mark.auto and (new := changed()) is not None and new.isdisjoint(texts)
         mark.needs_manual = old.needs_manual_grade if same else True
     return mark
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from copy import deepcopy
-from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode
@@ -21,26 +20,20 @@ GIVEN, ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)
 ALIKE = 90  # per cent of characters in common: a given cell with a slip in it
 
 
-@dataclass
 class Place:
-    """A cell of the source notebook; `names` are bound by this answer cell and by no other cell.
+    """A cell of the source notebook, of which students got the text `released`.
 
-    `released` is what students got in it, `bare` and `block` the same as it is compared and as it is searched for.
+    `bare` and `block` are the same as it is compared and as it is searched for. `names` are bound by this answer cell
+    and by no other cell.
     """
 
-    index: int
-    kind: str
-    cell_type: str
-    label: str
-    grade_id: str | None
-    cell_id: str
-    text: str
-    released: str
-    names: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
-        self.bare = bare(self.released)
-        self.block = lined(self.released.strip())
+    def __init__(self, index: int, cell: NotebookNode, released: str) -> None:
+        self.index, self.cell_type, self.text, self.kind = index, cell.cell_type, cell.source, _kind(cell)
+        self.grade_id: str | None = grade_id_of(cell)
+        self.cell_id: str = cell.get("id", f"cell-{index}")
+        self.label = self.grade_id or self.cell_id
+        self.released, self.bare, self.block = released, bare(released), lined(released.strip())
+        self.names: set[str] = set()
 
 
 def release_view(source: NotebookNode, config: Config | None = None) -> NotebookNode:
@@ -68,20 +61,14 @@ def places_of(source: NotebookNode, released: NotebookNode) -> list[Place]:
     for index, cell in enumerate(source.cells):
         if _key(cell) not in texts:
             raise ValueError(f"cell {_key(cell)!r} is not in the released notebook: release the set again")
-        grade_id, cell_id = grade_id_of(cell), cell.get("id", f"cell-{index}")
-        text = texts[_key(cell)]
-        places.append(
-            Place(index, _kind(cell), cell.cell_type, grade_id or cell_id, grade_id, cell_id, cell.source, text)
-        )
+        places.append(Place(index, cell, texts[_key(cell)]))
     code = [p for p in places if p.cell_type == "code" and p.kind != TEST]
-    binds = {p.index: bound_names(p.released) for p in code}
-    for place in code:
-        if place.kind == SOLUTION and not binds[place.index]:  # nothing of the cell was released
-            binds[place.index] = bound_names(place.text)
+    # where nothing of an answer was released, the solution says what it binds
+    binds = {p: bound_names(p.released) or bound_names(p.text if p.kind == SOLUTION else "") for p in code}
     count = Counter(name for names in binds.values() for name in names)
     for place in code:
         if place.kind in ANSWERS:
-            place.names = {name for name in binds[place.index] if count[name] == 1}
+            place.names = {name for name in binds[place] if count[name] == 1}
     return places
 
 

@@ -16,12 +16,10 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode, v4
-from nbgrader.preprocessors import NbGraderPreprocessor
 
 from autograder.errors import AutograderError
 from autograder.files import write_changed
@@ -120,11 +118,3 @@ def write_notebook(notebook: NotebookNode, path: Path) -> None:
     head = v4.new_markdown_cell(says, id=MADE_FROM, metadata={"digest": _digest(notebook.cells)})
     text = nbformat.writes(NotebookNode({**notebook, "cells": [head, *notebook.cells]}))
     write_changed(path, text.encode("utf-8"))
-
-
-class WithoutOrigin(NbGraderPreprocessor):  # type: ignore[misc]  # nbgrader has no types
-    """Drops the cell that says which text a notebook was made from, before nbgrader releases it."""
-
-    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        nb.cells = [cell for cell in nb.cells if cell.get("id") != MADE_FROM]
-        return nb, resources

@@ -334,12 +334,8 @@ def test_a_bad_timestamp_is_a_remark(course: Course, stamp: str) -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """SQLite waits not at all, so that only the writer's own tries count."""
-    real = database.Gradebook
-
-    def opened(url: str, course_id: str) -> Gradebook:
-        return real(f"{url}?timeout=0", course_id)
-
-    monkeypatch.setattr(database, "Gradebook", opened)
+    real = database.create_engine
+    monkeypatch.setattr(database, "create_engine", lambda url: real(f"{url}?timeout=0"))
 
 
 def test_a_lock_is_waited_for(course: Course, impatient: None) -> None:

@@ -16,6 +16,7 @@ import pytest
 from nbconvert.exporters import HTMLExporter
 from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
+from nbgrader.converters import Autograde, NbGraderException
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.server_extensions.formgrader import handlers
 from tiny_course import CATALOGUE, GOOD, GOOD_DOUBLE, SET, answered, make_course, source_notebook, submit, write_source
@@ -218,17 +219,15 @@ def test_formgrader_lists_the_whole_class(graded: tuple) -> None:
     assert listed["good"]["score"] == 5.0 and listed["pdf"]["needs_manual_grade"]
 
 
-def test_nbgraders_own_converter_with_the_hooks_alone_gives_the_same(graded: tuple, tmp_path: Path) -> None:
-    """Who imported nbgrader's converter before the configuration was read has it without `CourseAutograde`."""
+def test_who_has_nbgraders_converter_already_gets_the_same(graded: tuple, tmp_path: Path) -> None:
+    """A program that imported it before the configuration was read, and makes it itself."""
     shutil.copytree(graded[0].root, tmp_path / "course")
     course = Course(tmp_path / "course")
     shutil.rmtree(course.root / "autograded")
     config = course.config
     for student in ("renamed", "bom", "copied", "squares", "pdf"):
         config.CourseDirectory.assignment_id, config.CourseDirectory.student_id = SET, student
-        converter = nbgrader_plugin.Autograde(coursedir=CourseDirectory(config=config), config=config)
-        assert type(converter) is nbgrader_plugin.Autograde is not nbgrader_plugin.CourseAutograde
-        converter.start()
+        Autograde(coursedir=CourseDirectory(config=config), config=config).start()
         assert (course.root / "autograded" / student / SET / f"{SET}.ipynb").exists()
     assert auto(course) == auto(graded[0])
 
@@ -301,10 +300,18 @@ def test_an_unknown_set_and_a_faulty_one_are_one_line(course: Course, caplog: py
     assert f"{SET}: the source notebook's cell 'tiny-helpers' fails (FileNotFoundError" in errors[0]
 
 
-def test_courses_without_configure_keep_nbgraders_converter(tmp_path: Path) -> None:
-    converter = nbgrader_plugin.CourseAutograde(coursedir=CourseDirectory(root=str(tmp_path)))
-    assert type(converter) is nbgrader_plugin.Autograde
+def test_courses_without_configure_keep_nbgraders_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nbgrader_plugin.configure(Config())
+    folder = tmp_path / "submitted" / "ada" / SET
+    folder.mkdir(parents=True)
+    nbformat.write(source_notebook(), folder / f"{SET}.ipynb")
+    converter = Autograde(coursedir=CourseDirectory(root=str(tmp_path), assignment_id=SET))
     assert next(p.__name__ for p in converter.sanitize_preprocessors) == "ClearOutput"
+    converted = []
+    monkeypatch.setattr(Autograde, "init_assignment", lambda self, name, student: converted.append((name, student)))
+    with pytest.raises(NbGraderException):
+        converter.start()
+    assert converted == [(SET, "ada")]
 
 
 def test_configure_again_changes_nothing() -> None:
