@@ -117,10 +117,6 @@ class Result:
     def auto_points(self) -> float:
         return sum(e.points for e in self.exercises if e.kind == "auto")
 
-    @property
-    def points(self) -> float:
-        return sum(e.points for e in self.exercises)
-
     def to_json(self) -> dict[str, Any]:
         exercises = [
             {**vars(e), "checks": [vars(c) for c in e.checks], "misconceptions": [vars(m) for m in e.misconceptions]}
@@ -130,15 +126,14 @@ class Result:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
-        data = dict(data)
-        data["exercises"] = [
+        exercises = [
             Exercise(
-                **{
-                    **e,
+                **e
+                | {
                     "checks": [Check(**c) for c in e["checks"]],
                     "misconceptions": [Misconception(**m) for m in e["misconceptions"]],
                 }
             )
             for e in data["exercises"]
         ]
-        return cls(**data)
+        return cls(**data | {"exercises": exercises})

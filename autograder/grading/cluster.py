@@ -31,40 +31,25 @@ class NoCluster(AutograderError):
     """The cluster cannot be used; the message says why and how to mend it."""
 
 
-class JobProcess:
-    """A process that judges one job after another; started with the first, and again with the next after it died."""
-
-    def __init__(self) -> None:
-        self.process: subprocess.Popen[bytes] | None = None
-
-    def run(self, job: bytes) -> bytes:
-        """The result of `run_job`. Raises AutograderError as that does, and BrokenExecutor when the process dies."""
-        if self.process is None:
-            self.pipe, theirs = Pipe()
-            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
-            theirs.close()
-        try:
-            self.pipe.send_bytes(job)
-            kind, data = self.pipe.recv()
-        except (OSError, EOFError):
-            self.close()
-            raise BrokenExecutor("the process that judged this submission died") from None
-        if kind is not None:
-            raise kind(data)
-        return bytes(data)
-
-    def close(self) -> None:
-        """End the process, whatever it is doing."""
-        if self.process is not None:
-            self.pipe.close()
-            self.process.kill()
-            self.process.wait()
-            self.process = None
+def _answer(job: bytes) -> Any:
+    """What this thread's process answers: it is started with the first job, and again with the next after it died."""
+    if not hasattr(_local, "process"):
+        _local.pipe, theirs = Pipe()
+        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+        _local.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
+        theirs.close()
+    try:
+        _local.pipe.send_bytes(job)
+        return _local.pipe.recv()
+    except (OSError, EOFError):
+        _local.process.kill()
+        _local.process.wait()
+        vars(_local).clear()
+        raise BrokenExecutor("the process that judged this submission died") from None
 
 
 def answer_jobs(pipe: Connection) -> None:
-    """What the process of a `JobProcess` does until the other end is closed."""
+    """What the process of a worker's thread does until the other end is closed."""
     begin_worker()
     from autograder.judging.worker import be_worker, run_job
 
@@ -74,12 +59,13 @@ def answer_jobs(pipe: Connection) -> None:
             job = pipe.recv_bytes()
         except EOFError:
             return
+        answer: bytes | Exception
         try:
-            answer: tuple[type[Exception] | None, Any] = (None, run_job(job))
+            answer = run_job(job)
         except AutograderError as error:  # told to the other side, which raises it
-            answer = (AutograderError, str(error))
+            answer = AutograderError(str(error))
         except Exception as error:
-            answer = (RuntimeError, f"{type(error).__name__}: {error}")
+            answer = RuntimeError(f"{type(error).__name__}: {error}")
         pipe.send(answer)
 
 
@@ -94,10 +80,10 @@ def run_on_worker(job: bytes) -> bytes:
             f"the worker on {socket.gethostname()} runs another version ({here}) than this command ({asked}): "
             "install the same requirements.txt and the same autograder on both"
         )
-    if not hasattr(_local, "process"):
-        _local.process = JobProcess()
-    process: JobProcess = _local.process
-    return process.run(job)
+    answer = _answer(job)
+    if isinstance(answer, Exception):
+        raise answer
+    return bytes(answer)
 
 
 class DaskExecutor(Executor):

