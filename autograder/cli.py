@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
+from rich.text import Text
 
+from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
 from autograder.results import GRADED, Result
 from autograder.text import plural
@@ -29,9 +28,6 @@ if TYPE_CHECKING:
     from autograder.lms.collect import Collected
 
 LONGEST_TABLE = 60
-
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 class Commands(click.Group):
@@ -59,11 +55,6 @@ def course_in(context: click.Context, option: click.Parameter, folder: Path) -> 
     from autograder.course import Course
 
     return Course(folder)
-
-
-def progress_bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=err, transient=True)
 
 
 def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> list[str]:
@@ -149,7 +140,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
     shown = done.rows if len(done.rows) <= LONGEST_TABLE else done.unusual
     table = Table(Column("file", overflow="fold"), "student", "attempt", "", Column("why", overflow="fold"))
     for row in shown[:LONGEST_TABLE]:
-        table.add_row(*(escape(text) for text in (row.file, row.student, row.attempt, row.action, row.why)))
+        table.add_row(row.file, row.student, row.attempt, row.action, row.why)
     if shown:
         out.print(table)
     counts = ", ".join(f"{count} {action}" for action, count in done.counts.items())
@@ -204,7 +195,7 @@ def grade(
         settings.jobs = workers_of(scheduler)
         make_executor = partial(DaskExecutor, scheduler)
     if sandbox == "none":
-        err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
+        err.print("Students' code runs unconfined (--sandbox none); results and reports say so.", style="bold red")
     for name in chosen_sets(course, sets, course.has_submissions()):
         handed_in = course.submissions(name)
         unknown = [s for s in students if s not in handed_in]
@@ -222,7 +213,7 @@ def grade(
             _say_graded(name, rows, written.remarks)
     if not sets:
         for student, name in course.unknown_folders():
-            err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
+            err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
     if not graded and not as_json:
         err.print("Nothing has been handed in.")
     if as_json:
@@ -267,7 +258,7 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
                 score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
             else:
                 score, said = row["status"], row["reason"]
-            table.add_row(escape(row["student"]), score, escape(said))
+            table.add_row(row["student"], score, said)
         out.print(table)
     _warn(remarks)
 
@@ -373,13 +364,13 @@ def export(
 
 def _warn(remarks: list[str]) -> None:
     for line in remarks:
-        err.print(f"[yellow]{escape(line)}")
+        err.print(line, style="yellow")
 
 
 def _end_with(problems: list[str]) -> None:
     """Say what went wrong, a line each, and end with a non-zero exit code if anything did."""
     for line in problems:
-        err.print(f"[red]{escape(line)}")
+        err.print(line, style="red")
     if problems:
         sys.exit(1)
 
@@ -419,7 +410,7 @@ def doctor(course: Path, as_json: bool) -> None:
     else:
         table = Table(show_header=False, box=None)
         for found in findings:
-            mark = "[green]ok[/]" if found.ok else "[bold red]no[/]"
+            mark = Text("ok", "green") if found.ok else Text("no", "bold red")
             table.add_row(mark, found.what, found.said + ("" if found.ok else f"\nto mend: {found.mend}"))
         out.print(table)
     if not all(f.ok for f in findings):

@@ -10,7 +10,7 @@ import io
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
@@ -36,13 +36,8 @@ from autograder.results import Check, Result
 SEED = 1
 STUDENT = "student-01"
 PATIENCE = 600.0
-STUB, NOTHING, ZEROS, FIRST, EMPTY = TRIVIAL = (
-    "the cell as released",
-    "None",
-    "zeros of the right shape",
-    "the first argument",
-    "an empty string",
-)
+STUB, NOTHING, EMPTY = "the cell as released", "None", "an empty string"
+ZEROS, FIRST = "zeros of the right shape", "the first argument"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
 
 
@@ -111,26 +106,22 @@ class Bench:
 
     # tasks
 
-    def reference(self, test: TestCell) -> tuple[list[Check], str, float]:
-        """The checks, the complaint, and the seconds it took."""
+    def judged(
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None
+    ) -> tuple[list[Check], str, float]:
+        """As `run_cell`: the checks, the complaint, and the seconds it took."""
         begin = time.monotonic()
-        outcome = self.run_cell(test)
-        return outcome.checks, complaint(outcome), time.monotonic() - begin
+        outcome = self.run_cell(test, replaced, put)
+        return outcome.checks, first_complaint(outcome.checks, outcome.internal), time.monotonic() - begin
 
-    def mutant(self, test: TestCell, grade_id: str, text: str, checks: int) -> bool:
-        """Whether the mutant gets full marks."""
-        outcome = self.run_cell(test, {grade_id: text})
-        return not complaint(outcome) and len(outcome.checks) == checks
+    def trivial(self, test: TestCell) -> Iterator[tuple[str, dict[str, str], Answers]]:
+        """Answers without work: of what kind, and what `judged` is to replace and to put in place."""
+        yield STUB, {s: self.released[s] for s in test.solution_ids}, {}
+        for kind in (NOTHING, ZEROS, FIRST, EMPTY):
+            if answers := self._trivial_values(test, kind):
+                yield kind, {}, answers
 
-    def trivial(self, test: TestCell, kind: str) -> list[str]:
-        """The checks that a trivial answer passes."""
-        stubs = {s: self.released[s] for s in test.solution_ids}
-        outcome = (
-            self.run_cell(test, stubs) if kind == STUB else self.run_cell(test, {}, self.trivial_answers(test, kind))
-        )
-        return [c.name for c in outcome.checks if c.passed]
-
-    def trivial_answers(self, test: TestCell, kind: str) -> Answers:
+    def _trivial_values(self, test: TestCell, kind: str) -> Answers:
         """A trivial value and a text for each name that the exercise asks for; none where the kind makes no sense."""
         names = test.solution_names & test.names & self.source.reference.keys()
         given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
@@ -156,7 +147,8 @@ class Bench:
             if variant is not None:
                 namespace[variant.exercise] = value_for(variant, namespace, student_id)
                 sources[variant.exercise] = variant.source
-            found.append((seed, complaint(self._judge(test, namespace, sources, seed))))
+            outcome = self._judge(test, namespace, sources, seed)
+            found.append((seed, first_complaint(outcome.checks, outcome.internal)))
         return found
 
     def variants(self, test: TestCell, variants: list[Variant]) -> list[tuple[str, list[str]]]:
@@ -169,14 +161,14 @@ class Bench:
         found = []
         for outcome in (outcomes[v.exercise, v.name] for v in variants):
             named = recognise(outcome.transcript, expected.transcript, runs)
-            found.append((complaint(outcome), [v.name for v in named]))
+            found.append((first_complaint(outcome.checks, outcome.internal), [v.name for v in named]))
         return found
 
 
-def complaint(outcome: Outcome) -> str:
-    """The first thing that keeps an answer from full marks; "" for full marks."""
-    failed = [f"'{c.name}': {c.reason or c.verdict}" for c in outcome.checks if not c.passed]
-    return next(iter([*failed, *outcome.internal]), "")
+def first_complaint(checks: list[Check], others: Sequence[str] = ()) -> str:
+    """The first thing that keeps an answer from full marks: a check, or one of `others`; "" for full marks."""
+    failed = [f"'{c.name}': {c.reason or c.verdict}" for c in checks if not c.passed]
+    return next(iter([*failed, *others]), "")
 
 
 def _trivial_callable(reference: Any, kind: str) -> Any:
