@@ -131,7 +131,7 @@ def collect(
         click.echo(json.dumps(done.to_json()))
     else:
         _say_collected(done, dry_run)
-    _warn(done.remarks)
+    _say_all(done.remarks, "yellow")
     _end_with(done.problems)
 
 
@@ -186,7 +186,7 @@ def grade(
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
-    graded: dict[str, list[dict[str, Any]]] = {}
+    graded: list[dict[str, Any]] = []
     store = Store(course.results_folder)
     make_executor = None
     if scheduler:
@@ -202,22 +202,24 @@ def grade(
         if unknown:
             raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
         ensure_assignment(course, course.set_files(name))
-        rows = graded[name] = []
+        rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
             steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
             watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
             # the gradebook's writer takes the results as they come, some hundred at a time
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
+        graded += rows
         if not as_json:
-            _say_graded(name, rows, written.remarks)
+            _say_graded(name, rows)
+            _say_all(written.remarks, "yellow")
     if not sets:
         for student, name in course.unknown_folders():
             err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
-    if not graded and not as_json:
-        err.print("Nothing has been handed in.")
     if as_json:
-        click.echo(json.dumps([row for rows in graded.values() for row in rows]))
+        click.echo(json.dumps(graded))
+    elif not graded:
+        err.print("Nothing has been handed in.")
     _end_with(problems)
 
 
@@ -248,7 +250,7 @@ def _summary(result: Result) -> dict[str, Any]:
     }
 
 
-def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> None:
+def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
     fresh = sum(row["ran"] for row in rows)
     out.print(f"{name}: {plural(len(rows), 'submission')}, {fresh} run now")
     if len(rows) <= LONGEST_TABLE:
@@ -260,7 +262,6 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
                 score, said = row["status"], row["reason"]
             table.add_row(row["student"], score, said)
         out.print(table)
-    _warn(remarks)
 
 
 @cli.command()
@@ -358,19 +359,18 @@ def export(
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
-    _warn([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
+    _say_all([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks], "yellow")
     _end_with(sheet.problems)
 
 
-def _warn(remarks: list[str]) -> None:
-    for line in remarks:
-        err.print(line, style="yellow")
+def _say_all(lines: list[str], style: str) -> None:
+    for line in lines:
+        err.print(line, style=style)
 
 
 def _end_with(problems: list[str]) -> None:
     """Say what went wrong, a line each, and end with a non-zero exit code if anything did."""
-    for line in problems:
-        err.print(line, style="red")
+    _say_all(problems, "red")
     if problems:
         sys.exit(1)
 

@@ -42,14 +42,14 @@ def _sandbox() -> Finding:
     sandbox = Sandbox(BUBBLEWRAP)
     try:
         begin = time.monotonic()
+        sandbox.start(Limits()).end()
+        warm = time.monotonic()
         student = sandbox.start(Limits())
-        warm = time.monotonic() - begin
-        begin = time.monotonic()
         student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
         student.channel.receive(time.monotonic() + 20)
         student.end()
-        sandbox.start(Limits()).end()
-        said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
+        each = (time.monotonic() - warm) * 1000
+        said = f"works ({warm - begin:.1f} s to warm up, {each:.0f} ms for each submission)"
         return Finding("sandbox", True, said)
     except SandboxRefused as refused:
         mend = (
@@ -78,12 +78,7 @@ def examine(folder: Path) -> list[Finding]:
     findings = [
         Finding("Python", sys.version_info >= (3, 11), version, "use Python 3.11 or newer, then `make course`"),
         *map(_package, PACKAGES),
-        Finding(
-            "bubblewrap",
-            bwrap is not None,
-            bwrap or "not found",
-            "install it (Debian, Ubuntu: apt-get install bubblewrap)",
-        ),
+        Finding("bubblewrap", bool(bwrap), bwrap or "not found", "apt-get install bubblewrap (Debian, Ubuntu)"),
         _sandbox(),
         Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results"),
     ]

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 import matplotlib
 import torch
 
-from autograder.audit.bench import PATIENCE, SEED, Bench, as_bytes, cell_with, first_complaint, graded, submission
+from autograder.audit.bench import PATIENCE, Bench, as_bytes, cell_with, first_complaint, graded, submission
 from autograder.audit.forked import Ran, run_apart
 from autograder.audit.mutants import mutants_of, operators
 from autograder.audit.report import AuditReport, Breach, ExerciseAudit, SurvivorFound
@@ -34,7 +34,6 @@ from autograder.judging.source import BadSource, TestCell
 from autograder.judging.variants import BadCatalogue, Variant
 from autograder.notebook.names import bound_names
 from autograder.results import GRADED, Check, Exercise, Result
-from autograder.sandbox.launcher import BUBBLEWRAP
 
 # the rules of the house: points of a set, and the least shares of misconceptions named first and of mutants killed
 SET_POINTS = (20, 40)
@@ -43,15 +42,12 @@ LEAST_KILLED = 0.95
 # how much is asked
 WRONG_SEEDS = 10
 RIGHT_SHARE_OF_SEEDS = 10
-TIMED_RUNS = 3
 BATCH_SECONDS = 4.0
 
 Case = TypeVar("Case", bound=tuple[Any, ...])
 
 
-def audit_set(
-    course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1, sandbox: str = BUBBLEWRAP
-) -> AuditReport:
+def audit_set(course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1) -> AuditReport:
     """Audit one set of a course; `quick` leaves the sandbox out. Raises AutograderError."""
     operators()
     began = time.monotonic()
@@ -61,7 +57,7 @@ def audit_set(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # its pool of threads does not live through a fork, and its children would wait for it
     try:
-        _Audit(files, report, Settings(sandbox=sandbox, jobs=jobs, seed=SEED)).run()
+        _Audit(files, report, Settings(jobs=jobs)).run()
     except (BadSource, BadCatalogue) as error:
         report.breaches.append(Breach("source", "", str(error)))
     finally:
@@ -75,7 +71,7 @@ class _Audit:
 
     def __init__(self, files: SetFiles, report: AuditReport, settings: Settings) -> None:
         self.files, self.report, self.settings = files, report, settings
-        self.bench = Bench.of_set(files)
+        self.bench = Bench(files)
         self.source = self.bench.source
         self.rows: dict[str, ExerciseAudit] = {}
         self.bar = progress_bar(has_thread=False)
@@ -89,7 +85,6 @@ class _Audit:
             self.breach(kind, "", f"only {some} of {all_} {what} (at least {least:.0%})")
 
     def run(self) -> None:
-        self.bench.prepare()
         self.make_rows()
         with self.bar:
             self.check_reference()
@@ -161,11 +156,9 @@ class _Audit:
             if self.source.exercise_of(variant.exercise) is None:
                 said = f"the variant {variant.name!r} is for {variant.exercise!r}, which no test cell judges"
                 self.breach("source", "", said)
-        for cell in self.source.notebook.cells:
-            meta = cell.metadata.get("nbgrader", {})
-            written = meta.get("grade") and meta.get("solution")
-            if written and not re.search(r"\brubric\b", cell.source, re.IGNORECASE):
-                self.breach("source", meta["grade_id"], "this written question has no rubric")
+        for grade_id, text in self.files.rubrics.items():
+            if not re.search(r"\brubric\b", text, re.IGNORECASE):
+                self.breach("source", grade_id, "this written question has no rubric")
 
     def variants_of(self, test: TestCell) -> list[Variant]:
         return [v for v in self.source.catalogue.variants if v.exercise in test.solution_names]
@@ -223,24 +216,23 @@ class _Audit:
             self.report.unnamed.append(f"{variant.name}: {f'named as {named[0]}' if named else 'not named'}")
 
     def _variants_in_sandbox(self) -> None:
-        variants = [v for v in self.source.catalogue.variants if self.source.exercise_of(v.exercise)]
-        whole = submission(self.files, self.source.solutions)
-        cases = [("reference-0", whole), ("released", as_bytes(self.files.released))]
-        for v in variants:  # each in the cell of its exercise, and the reference everywhere else
+        variants = [(test, v) for test in self.source.tests.values() for v in self.variants_of(test)]
+        cases = {"reference": submission(self.files, self.source.solutions), "released": as_bytes(self.files.released)}
+        for _, v in variants:  # each in the cell of its exercise, and the reference everywhere else
             texts = {**self.source.solutions, **cell_with(self.source, v)}
-            cases.append((f"{v.exercise}.{v.name}", submission(self.files, texts)))
-        cases += [(f"reference-{n}", whole) for n in range(1, TIMED_RUNS + 1)]
+            cases[f"{v.exercise}.{v.name}"] = submission(self.files, texts)
         judged = graded(self.files, cases, self.settings)
         results = {r.student: r for r in self.bar.track(judged, len(cases), description="submissions")}
-        self._references_judged([results[f"reference-{n}"] for n in range(TIMED_RUNS + 1)])
+        self._reference_judged(results["reference"])
         for exercise in results["released"].exercises:
             if exercise.score:
                 self.breach("trivial", exercise.grade_id, f"the released notebook as it is scores {exercise.score:g}")
-        for variant in variants:
-            self._result_judged(variant, results[f"{variant.exercise}.{variant.name}"])
+        for test, variant in variants:
+            self._result_judged(test, variant, results[f"{variant.exercise}.{variant.name}"])
+        seconds = [r.timings["total"] for r in results.values() if r.timings]
+        self.report.seconds_per_submission = round(statistics.median(seconds), 3) if seconds else None
 
-    def _references_judged(self, results: list[Result]) -> None:
-        result = results[0]
+    def _reference_judged(self, result: Result) -> None:
         if result.status != GRADED:
             self.breach("reference", "", f"the reference as a submission: {result.reason}")
         for exercise in _not_full(result):
@@ -248,12 +240,8 @@ class _Audit:
         for event in result.events:
             self.breach("reference", "", f"the reference as a submission raises an event: {event}")
         self.report.reference_full = result.status == GRADED and not _not_full(result)
-        seconds = [r.timings["total"] for r in results[1:] if r.timings]
-        self.report.seconds_per_submission = round(statistics.median(seconds), 3) if seconds else None
 
-    def _result_judged(self, variant: Variant, result: Result) -> None:
-        test = self.source.exercise_of(variant.exercise)
-        assert test is not None
+    def _result_judged(self, test: TestCell, variant: Variant, result: Result) -> None:
         if result.status != GRADED:
             self.breach("variants", test.grade_id, f"{variant.name} as a submission: {result.reason}")
             return

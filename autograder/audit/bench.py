@@ -12,8 +12,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,24 +39,21 @@ ZEROS, FIRST = "zeros of the right shape", "the first argument"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
 
 
-@dataclass
 class Bench:
-    """Runs test cells on answers made here. Its methods run in forked children and return what can be pickled."""
+    """Runs test cells of a set on answers made here. Its tasks run in forked children and return what can be pickled.
 
-    source: Judged
-    released: dict[str, str]
+    Making it runs the notebook, so that no child has to. Raises BadSource, BadCatalogue.
+    """
 
-    @classmethod
-    def of_set(cls, files: SetFiles) -> Bench:
-        """Raises BadSource."""
-        source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
+    def __init__(self, files: SetFiles) -> None:
+        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
         texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
-        return cls(source, {s: texts[s] for s in source.solutions})
+        self.released = {s: texts[s] for s in self.source.solutions}
+        _ = self.source.reference, self.source.catalogue
+        self._stages = dict(self._run_notebook())
 
-    @cached_property
-    def _stages(self) -> dict[str, tuple[dict[str, Any], list[tuple[str, str]]]]:
+    def _run_notebook(self) -> Iterator[tuple[str, tuple[dict[str, Any], list[tuple[str, str]]]]]:
         """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
-        stages: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
         namespace: dict[str, Any] = {"__name__": "reference"}
         before: dict[str, Any] | None = None
         between: list[tuple[str, str]] = []
@@ -68,7 +63,7 @@ class Bench:
             if cell.cell_type != "code":
                 continue
             if meta.get("grade"):
-                stages[grade_id] = (dict(namespace) if before is None else before, between)
+                yield grade_id, (dict(namespace) if before is None else before, between)
                 before, between = None, []
                 continue
             if not meta and "student_id" in bound_names(text):
@@ -79,11 +74,6 @@ class Bench:
                 between.append((grade_id, text))
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
-        return stages
-
-    def prepare(self) -> None:
-        """Run the notebook once here, so that no child has to."""
-        _ = self.source.reference, self.source.catalogue, self._stages
 
     def run_cell(self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None) -> Outcome:
         """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place."""
@@ -253,15 +243,13 @@ def as_bytes(notebook: nbformat.NotebookNode) -> bytes:
     return str(nbformat.writes(notebook)).encode()
 
 
-def graded(files: SetFiles, submissions: list[tuple[str, bytes]], settings: Settings) -> Iterator[Result]:
-    """Judge submissions (a student's name and a notebook's bytes) as any class is judged; results as they come."""
+def graded(files: SetFiles, submissions: dict[str, bytes], settings: Settings) -> Iterator[Result]:
+    """Judge submissions (notebooks' bytes by student) as any class is judged; results as they come."""
     with (
         tempfile.TemporaryDirectory(prefix="audit-") as folder,
-        contextlib.closing(
-            Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs + 2)
-        ) as run,
+        contextlib.closing(Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs)) as run,
     ):
-        for student, data in submissions:
+        for student, data in submissions.items():
             prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])
             if isinstance(prepared, Result):
                 yield prepared

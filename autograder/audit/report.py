@@ -59,7 +59,7 @@ class SurvivorFound:
 class AuditReport:
     """What was found about one set. `flaky` counts seeds with which an answer was not judged as it must be.
 
-    `seconds_per_submission`: the reference through the sandbox, None without it. `phases`: seconds of each part.
+    `seconds_per_submission`: the median over all in the sandbox, None without it. `phases`: seconds of each part.
     """
 
     assignment: str
