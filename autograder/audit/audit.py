@@ -266,7 +266,7 @@ class _Audit:
         ended = self.apart(
             "mutants",
             cases,
-            lambda test, grade_id, mutant, row: self.bench.judged(test, {grade_id: mutant.text}),
+            lambda test, grade_id, mutant, row: self.bench.judged(test, {grade_id: mutant.text}, stops=True),
             lambda test, grade_id, mutant, row: 5 + 10 * row.seconds,
         )
         survivors = self.source.catalogue.survivors

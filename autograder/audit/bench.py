@@ -75,8 +75,13 @@ class Bench:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
 
-    def run_cell(self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None) -> Outcome:
-        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place."""
+    def run_cell(
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
+    ) -> Outcome:
+        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place.
+
+        `stops` where one check that fails is enough.
+        """
         before, between = self._stages[test.grade_id]
         namespace, sources = dict(before), {n: self.source.solution_text(n) for n in test.names}
         for grade_id, text in between:
@@ -87,21 +92,23 @@ class Bench:
                 exec(compile(text, "<answer>", "exec"), namespace)
         for name, (value, text) in (put or {}).items():
             namespace[name], sources[name] = value, text
-        return self._judge(test, namespace, sources, SEED)
+        return self._judge(test, namespace, sources, SEED, stops)
 
-    def _judge(self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int) -> Outcome:
+    def _judge(
+        self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int, stops: bool
+    ) -> Outcome:
         client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
         client.sources = sources
-        return run_test_cell(test, client, self.source, seed)
+        return run_test_cell(test, client, self.source, seed, stops=stops)
 
     # tasks
 
     def judged(
-        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
     ) -> tuple[list[Check], str, float]:
         """As `run_cell`: the checks, the complaint, and the seconds it took."""
         begin = time.monotonic()
-        outcome = self.run_cell(test, replaced, put)
+        outcome = self.run_cell(test, replaced, put, stops)
         return outcome.checks, first_complaint(outcome.checks, outcome.internal), time.monotonic() - begin
 
     def trivial(self, test: TestCell) -> Iterator[tuple[str, dict[str, str], Answers]]:
@@ -137,7 +144,7 @@ class Bench:
             if variant is not None:
                 namespace[variant.exercise] = value_for(variant, namespace, student_id)
                 sources[variant.exercise] = variant.source
-            outcome = self._judge(test, namespace, sources, seed)
+            outcome = self._judge(test, namespace, sources, seed, stops=True)
             found.append((seed, first_complaint(outcome.checks, outcome.internal)))
         return found
 
