@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
+from rich.text import Text
 
+from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
 from autograder.results import GRADED, Result
 from autograder.text import plural
@@ -30,9 +29,6 @@ if TYPE_CHECKING:
     from autograder.lms.collect import Collected
 
 LONGEST_TABLE = 60
-
-out = Console(highlight=False, emoji=False)
-err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
 class Commands(click.Group):
@@ -60,11 +56,6 @@ def course_in(context: click.Context, option: click.Parameter, folder: Path) -> 
     from autograder.course import Course
 
     return Course(folder)
-
-
-def progress_bar() -> Progress:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, console=err, transient=True)
 
 
 def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> list[str]:
@@ -141,7 +132,7 @@ def collect(
         click.echo(json.dumps(done.to_json()))
     else:
         _say_collected(done, dry_run)
-    _warn(done.remarks)
+    _say_all(done.remarks, "yellow")
     _end_with(done.problems)
 
 
@@ -150,7 +141,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
     shown = done.rows if len(done.rows) <= LONGEST_TABLE else done.unusual
     table = Table(Column("file", overflow="fold"), "student", "attempt", "", Column("why", overflow="fold"))
     for row in shown[:LONGEST_TABLE]:
-        table.add_row(*(escape(text) for text in (row.file, row.student, row.attempt, row.action, row.why)))
+        table.add_row(row.file, row.student, row.attempt, row.action, row.why)
     if shown:
         out.print(table)
     counts = ", ".join(f"{count} {action}" for action, count in Counter(row.action for row in done.rows).items())
@@ -196,7 +187,7 @@ def grade(
 
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
-    graded: dict[str, list[dict[str, Any]]] = {}
+    graded: list[dict[str, Any]] = []
     store = Store(course.results_folder)
     make_executor = None
     if scheduler:
@@ -205,29 +196,31 @@ def grade(
         settings.jobs = workers_of(scheduler)
         make_executor = partial(DaskExecutor, scheduler)
     if sandbox == "none":
-        err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
+        err.print("Students' code runs unconfined (--sandbox none); results and reports say so.", style="bold red")
     for name in chosen_sets(course, sets, course.has_submissions()):
         handed_in = course.submissions(name)
         unknown = [s for s in students if s not in handed_in]
         if unknown:
             raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
         ensure_assignment(course, course.set_files(name))
-        rows = graded[name] = []
+        rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
             steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
             watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
             # the gradebook's writer takes the results as they come, some hundred at a time
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
+        graded += rows
         if not as_json:
-            _say_graded(name, rows, written.remarks)
+            _say_graded(name, rows)
+            _say_all(written.remarks, "yellow")
     if not sets:
         for student, name in course.unknown_folders():
-            err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
-    if not graded and not as_json:
-        err.print("Nothing has been handed in.")
+            err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
     if as_json:
-        click.echo(json.dumps([row for rows in graded.values() for row in rows]))
+        click.echo(json.dumps(graded))
+    elif not graded:
+        err.print("Nothing has been handed in.")
     _end_with(problems)
 
 
@@ -258,7 +251,7 @@ def _summary(result: Result) -> dict[str, Any]:
     }
 
 
-def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> None:
+def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
     fresh = sum(row["ran"] for row in rows)
     out.print(f"{name}: {plural(len(rows), 'submission')}, {fresh} run now")
     if len(rows) <= LONGEST_TABLE:
@@ -268,9 +261,8 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
                 score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
             else:
                 score, said = row["status"], row["reason"]
-            table.add_row(escape(row["student"]), score, escape(said))
+            table.add_row(row["student"], score, said)
         out.print(table)
-    _warn(remarks)
 
 
 @cli.command()
@@ -367,19 +359,18 @@ def export(
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
-    _warn([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
+    _say_all([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks], "yellow")
     _end_with(sheet.problems)
 
 
-def _warn(remarks: list[str]) -> None:
-    for line in remarks:
-        err.print(f"[yellow]{escape(line)}")
+def _say_all(lines: list[str], style: str) -> None:
+    for line in lines:
+        err.print(line, style=style)
 
 
 def _end_with(problems: list[str]) -> None:
     """Say what went wrong, a line each, and end with a non-zero exit code if anything did."""
-    for line in problems:
-        err.print(f"[red]{escape(line)}")
+    _say_all(problems, "red")
     if problems:
         sys.exit(1)
 
@@ -419,7 +410,7 @@ def doctor(course: Path, as_json: bool) -> None:
     else:
         table = Table(show_header=False, box=None)
         for found in findings:
-            mark = "[green]ok[/]" if found.ok else "[bold red]no[/]"
+            mark = Text("ok", "green") if found.ok else Text("no", "bold red")
             table.add_row(mark, found.what, found.said + ("" if found.ok else f"\nto mend: {found.mend}"))
         out.print(table)
     if not all(f.ok for f in findings):

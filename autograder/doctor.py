@@ -43,20 +43,20 @@ def _sandbox() -> Finding:
     with closing(Sandbox(BUBBLEWRAP)) as sandbox:
         try:
             begin = time.monotonic()
+            sandbox.start(Limits()).end()
+            warm = time.monotonic()
             student = sandbox.start(Limits())
-            warm = time.monotonic() - begin
-            begin = time.monotonic()
             student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
             student.channel.receive(time.monotonic() + 20)
-            sandbox.start(Limits()).end()
+            student.end()
         except SandboxRefused as refused:
             mend = (
                 "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
                 "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container"
             )
             return Finding("sandbox", False, str(refused), mend)
-    said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
-    return Finding("sandbox", True, said)
+        each = (time.monotonic() - warm) * 1000
+    return Finding("sandbox", True, f"works ({warm - begin:.1f} s to warm up, {each:.0f} ms for each submission)")
 
 
 def _database(course: Course) -> Finding:
@@ -76,12 +76,7 @@ def examine(folder: Path) -> list[Finding]:
     findings = [
         Finding("Python", sys.version_info >= (3, 11), version, "use Python 3.11 or newer, then `make course`"),
         *map(_package, PACKAGES),
-        Finding(
-            "bubblewrap",
-            bwrap is not None,
-            bwrap or "not found",
-            "install it (Debian, Ubuntu: apt-get install bubblewrap)",
-        ),
+        Finding("bubblewrap", bool(bwrap), bwrap or "not found", "apt-get install bubblewrap (Debian, Ubuntu)"),
         _sandbox(),
         Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results"),
     ]

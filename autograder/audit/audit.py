@@ -16,26 +16,24 @@ import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
 import matplotlib
 import torch
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from autograder.audit.bench import PATIENCE, SEED, STUB, TRIVIAL, Bench, as_bytes, cell_with, graded, submission
+from autograder.audit.bench import PATIENCE, Bench, as_bytes, cell_with, first_complaint, graded, submission
 from autograder.audit.forked import Ran, run_apart
-from autograder.audit.mutants import Mutant, mutants_of, operators
+from autograder.audit.mutants import mutants_of, operators
 from autograder.audit.report import AuditReport, Breach, ExerciseAudit, SurvivorFound
+from autograder.console import progress_bar
 from autograder.course import Course, SetFiles
 from autograder.grading.runner import Settings
 from autograder.judging.source import BadSource, TestCell
-from autograder.judging.variants import BadCatalogue, Survivor, Variant
+from autograder.judging.variants import BadCatalogue, Variant
 from autograder.notebook.names import bound_names
 from autograder.results import GRADED, Check, Exercise, Result
-from autograder.sandbox.launcher import BUBBLEWRAP
 
 # the rules of the house: points of a set, and the least shares of misconceptions named first and of mutants killed
 SET_POINTS = (20, 40)
@@ -44,26 +42,26 @@ LEAST_KILLED = 0.95
 # how much is asked
 WRONG_SEEDS = 10
 RIGHT_SHARE_OF_SEEDS = 10
-TIMED_RUNS = 3
 BATCH_SECONDS = 4.0
 
-T = TypeVar("T")
+Case = TypeVar("Case", bound=tuple[Any, ...])
 
 
-def audit_set(
-    course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1, sandbox: str = BUBBLEWRAP
-) -> AuditReport:
+def audit_set(course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1) -> AuditReport:
     """Audit one set of a course; `quick` leaves the sandbox out. Raises AutograderError."""
     operators()
     began = time.monotonic()
     report = AuditReport(name, seeds=seeds, quick=quick)
     files = course.set_files(name)
-    torch.set_num_threads(1)  # its pool of threads does not live through a fork, and its children would wait for it
     matplotlib.use("agg")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # its pool of threads does not live through a fork, and its children would wait for it
     try:
-        _Audit(files, report, Settings(sandbox=sandbox, jobs=jobs, seed=SEED)).run()
+        _Audit(files, report, Settings(jobs=jobs)).run()
     except (BadSource, BadCatalogue) as error:
         report.breaches.append(Breach("source", "", str(error)))
+    finally:
+        torch.set_num_threads(threads)
     report.audit_seconds = round(time.monotonic() - began, 1)
     return report
 
@@ -73,9 +71,10 @@ class _Audit:
 
     def __init__(self, files: SetFiles, report: AuditReport, settings: Settings) -> None:
         self.files, self.report, self.settings = files, report, settings
-        self.bench = Bench.of_set(files)
+        self.bench = Bench(files)
         self.source = self.bench.source
         self.rows: dict[str, ExerciseAudit] = {}
+        self.bar = progress_bar(has_thread=False)
 
     def breach(self, kind: str, exercise: str, text: str) -> None:
         self.report.breaches.append(Breach(kind, exercise, text))
@@ -86,32 +85,28 @@ class _Audit:
             self.breach(kind, "", f"only {some} of {all_} {what} (at least {least:.0%})")
 
     def run(self) -> None:
-        self.bench.prepare()
         self.make_rows()
-        self.check_reference()
-        self.check_source()
-        if not self.report.reference_full:
-            return
-        self.check_trivial()
-        self.check_variants()
-        self.check_mutants()
-        self.check_seeds()
+        with self.bar:
+            self.check_reference()
+            self.check_source()
+            if self.report.reference_full:
+                self.check_trivial()
+                self.check_variants()
+                self.check_mutants()
+                self.check_seeds()
+        self.report.phases = {t.description: round(t.finished_time or 0.0, 1) for t in self.bar.tasks}
 
-    def apart(self, what: str, tasks: Sequence[tuple[Callable[[], Any], float]]) -> list[Ran]:
-        """How the tasks ended, in their order."""
-        ended = dict(self.watched(what, run_apart(tasks, self.settings.jobs), len(tasks)))
-        return [ended[number] for number in range(len(tasks))]
-
-    def watched(self, what: str, things: Iterable[T], total: int) -> Iterator[T]:
-        """The things as they come, with a progress bar on stderr; notes the seconds of this part of the audit."""
-        began = time.monotonic()
-        console = Console(stderr=True)
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        # drawn by this thread: one of its own would be cut off by a fork
-        options: dict[str, Any] = {"auto_refresh": False, "transient": True, "disable": not console.is_terminal}
-        with Progress(*columns, console=console, **options) as bar:
-            yield from bar.track(things, total, description=f"{self.report.assignment}: {what}")
-        self.report.phases[what] = round(time.monotonic() - began, 1)
+    def apart(
+        self,
+        what: str,
+        cases: Sequence[Case],
+        task: Callable[..., Any],
+        seconds: Callable[..., float] = lambda *case: PATIENCE,
+    ) -> list[tuple[Case, Ran]]:
+        """Each case, and how `task(*case)` ended in a child that had `seconds(*case)`."""
+        tasks = [(partial(task, *case), seconds(*case)) for case in cases]
+        ended = dict(self.bar.track(run_apart(tasks, self.settings.jobs), len(tasks), description=what))
+        return [(case, ended[number]) for number, case in enumerate(cases)]
 
     # 1. the source and the reference
 
@@ -124,14 +119,12 @@ class _Audit:
         self.report.points = sum(r.points for r in self.rows.values())
 
     def check_reference(self) -> None:
-        tests = list(self.source.tests.values())
-        runs = self.apart("reference", [(partial(self.bench.reference, t), PATIENCE) for t in tests])
         self.report.reference_full = True
-        for test, ran in zip(tests, runs, strict=True):
-            checks, complaint, seconds = ran.value or ([], ran.lost, 0.0)
-            if complaint:
+        for (test,), ran in self.apart("reference", [(t,) for t in self.source.tests.values()], self.bench.judged):
+            checks, said, seconds = ran.value or ([], ran.lost, 0.0)
+            if said:
                 self.report.reference_full = False
-                self.breach("reference", test.grade_id, f"the reference solution does not get full marks: {complaint}")
+                self.breach("reference", test.grade_id, f"the reference solution does not get full marks: {said}")
             if not ran.lost:
                 self._check_points(test, checks)
                 self.rows[test.grade_id].checks = len(checks)
@@ -163,11 +156,9 @@ class _Audit:
             if self.source.exercise_of(variant.exercise) is None:
                 said = f"the variant {variant.name!r} is for {variant.exercise!r}, which no test cell judges"
                 self.breach("source", "", said)
-        for cell in self.source.notebook.cells:
-            meta = cell.metadata.get("nbgrader", {})
-            written = meta.get("grade") and meta.get("solution")
-            if written and not re.search(r"\brubric\b", cell.source, re.IGNORECASE):
-                self.breach("source", meta["grade_id"], "this written question has no rubric")
+        for grade_id, text in self.files.rubrics.items():
+            if not re.search(r"\brubric\b", text, re.IGNORECASE):
+                self.breach("source", grade_id, "this written question has no rubric")
 
     def variants_of(self, test: TestCell) -> list[Variant]:
         return [v for v in self.source.catalogue.variants if v.exercise in test.solution_names]
@@ -175,20 +166,17 @@ class _Audit:
     # 2. trivial answers
 
     def check_trivial(self) -> None:
-        kinds = [
-            (test, kind)
-            for test in self.source.tests.values()
-            for kind in TRIVIAL
-            if kind == STUB or self.bench.trivial_answers(test, kind)
-        ]
-        runs = self.apart("trivial answers", [(partial(self.bench.trivial, t, k), PATIENCE) for t, k in kinds])
-        for (test, kind), ran in zip(kinds, runs, strict=True):
+        cases = [(test, *answer) for test in self.source.tests.values() for answer in self.bench.trivial(test)]
+        judged = self.bench.judged
+        for (test, kind, *_), ran in self.apart("trivial answers", cases, lambda t, kind, *answer: judged(t, *answer)):
+            checks, _, _ = ran.value or ([], "", 0.0)
+            passed = ", ".join(repr(c.name) for c in checks if c.passed)
             row = self.rows[test.grade_id]
             row.trivial += 1
             if ran.lost:
                 self.breach("trivial", test.grade_id, f"{kind}: the test cell does not end ({ran.lost})")
-            elif ran.value:
-                self.breach("trivial", test.grade_id, f"{kind} passes {', '.join(repr(n) for n in ran.value)}")
+            elif passed:
+                self.breach("trivial", test.grade_id, f"{kind} passes {passed}")
             else:
                 row.trivial_zero += 1
 
@@ -203,8 +191,7 @@ class _Audit:
 
     def _variants_here(self) -> None:
         cases = [(t, vs) for t in self.source.tests.values() if (vs := self.variants_of(t))]
-        tasks = [(partial(self.bench.variants, t, vs), PATIENCE) for t, vs in cases]
-        for (test, variants), ran in zip(cases, self.apart("variants", tasks), strict=True):
+        for (test, variants), ran in self.apart("variants", cases, self.bench.variants):
             if ran.lost:
                 self.breach("variants", test.grade_id, f"the variants cannot be judged ({ran.lost})")
                 continue
@@ -229,24 +216,23 @@ class _Audit:
             self.report.unnamed.append(f"{variant.name}: {f'named as {named[0]}' if named else 'not named'}")
 
     def _variants_in_sandbox(self) -> None:
-        variants = [v for v in self.source.catalogue.variants if self.source.exercise_of(v.exercise)]
-        whole = submission(self.files, self.source.solutions)
-        cases = [("reference-0", whole), ("released", as_bytes(self.files.released))]
-        for v in variants:  # each in the cell of its exercise, and the reference everywhere else
+        variants = [(test, v) for test in self.source.tests.values() for v in self.variants_of(test)]
+        cases = {"reference": submission(self.files, self.source.solutions), "released": as_bytes(self.files.released)}
+        for _, v in variants:  # each in the cell of its exercise, and the reference everywhere else
             texts = {**self.source.solutions, **cell_with(self.source, v)}
-            cases.append((f"{v.exercise}.{v.name}", submission(self.files, texts)))
-        cases += [(f"reference-{n}", whole) for n in range(1, TIMED_RUNS + 1)]
+            cases[f"{v.exercise}.{v.name}"] = submission(self.files, texts)
         judged = graded(self.files, cases, self.settings)
-        results = {result.student: result for result in self.watched("submissions", judged, len(cases))}
-        self._references_judged([results[f"reference-{n}"] for n in range(TIMED_RUNS + 1)])
+        results = {r.student: r for r in self.bar.track(judged, len(cases), description="submissions")}
+        self._reference_judged(results["reference"])
         for exercise in results["released"].exercises:
             if exercise.score:
                 self.breach("trivial", exercise.grade_id, f"the released notebook as it is scores {exercise.score:g}")
-        for variant in variants:
-            self._result_judged(variant, results[f"{variant.exercise}.{variant.name}"])
+        for test, variant in variants:
+            self._result_judged(test, variant, results[f"{variant.exercise}.{variant.name}"])
+        seconds = [r.timings["total"] for r in results.values() if r.timings]
+        self.report.seconds_per_submission = round(statistics.median(seconds), 3) if seconds else None
 
-    def _references_judged(self, results: list[Result]) -> None:
-        result = results[0]
+    def _reference_judged(self, result: Result) -> None:
         if result.status != GRADED:
             self.breach("reference", "", f"the reference as a submission: {result.reason}")
         for exercise in _not_full(result):
@@ -254,12 +240,8 @@ class _Audit:
         for event in result.events:
             self.breach("reference", "", f"the reference as a submission raises an event: {event}")
         self.report.reference_full = result.status == GRADED and not _not_full(result)
-        seconds = [r.timings["total"] for r in results[1:] if r.timings]
-        self.report.seconds_per_submission = round(statistics.median(seconds), 3) if seconds else None
 
-    def _result_judged(self, variant: Variant, result: Result) -> None:
-        test = self.source.exercise_of(variant.exercise)
-        assert test is not None
+    def _result_judged(self, test: TestCell, variant: Variant, result: Result) -> None:
         if result.status != GRADED:
             self.breach("variants", test.grade_id, f"{variant.name} as a submission: {result.reason}")
             return
@@ -275,26 +257,28 @@ class _Audit:
     # 4. mutants
 
     def check_mutants(self) -> None:
-        cases: list[tuple[TestCell, str, Mutant]] = [
-            (test, grade_id, mutant)
+        cases = [
+            (test, grade_id, mutant, self.rows[test.grade_id])
             for test in self.source.tests.values()
             for grade_id in test.solution_ids
             for mutant in mutants_of(self.source.solutions[grade_id])
         ]
-        tasks = []
-        for test, grade_id, mutant in cases:
-            row = self.rows[test.grade_id]
-            tasks.append((partial(self.bench.mutant, test, grade_id, mutant.text, row.checks), 5 + 10 * row.seconds))
+        ended = self.apart(
+            "mutants",
+            cases,
+            lambda test, grade_id, mutant, row: self.bench.judged(test, {grade_id: mutant.text}, stops=True),
+            lambda test, grade_id, mutant, row: 5 + 10 * row.seconds,
+        )
         survivors = self.source.catalogue.survivors
         used: set[int] = set()
-        for (test, grade_id, mutant), ran in zip(cases, self.apart("mutants", tasks), strict=True):
-            row = self.rows[test.grade_id]
+        for (test, grade_id, mutant, row), ran in ended:
             row.mutants += 1
-            if ran.lost or not ran.value:
+            checks, said, _ = ran.value or ([], ran.lost, 0.0)
+            if said or len(checks) != row.checks:
                 row.killed += 1
                 continue
             names = bound_names(self.source.solutions[grade_id])
-            fit = [n for n, e in enumerate(survivors) if e.exercise in names and explains(e, mutant)]
+            fit = [n for n, e in enumerate(survivors) if e.exercise in names and mutant.turns(e.old, e.new)]
             used.update(fit)
             why = survivors[fit[0]].why if fit else ""
             row.explained += bool(why)
@@ -313,16 +297,15 @@ class _Audit:
     def check_seeds(self) -> None:
         seeds = [1000 + n for n in range(self.report.seeds)]
         right_seeds = seeds[: math.ceil(len(seeds) / RIGHT_SHARE_OF_SEEDS)]
-        cases: list[tuple[TestCell, Variant | None, list[int]]] = []
+        cases: list[tuple[TestCell, list[int], Variant | None]] = []
         for test in self.source.tests.values():
             size = max(1, int(BATCH_SECONDS / max(self.rows[test.grade_id].seconds, 1e-3)))
             for variant in (None, *self.variants_of(test)):
                 wanted = seeds if variant is None else right_seeds if variant.is_right else seeds[:WRONG_SEEDS]
-                cases += [(test, variant, wanted[i : i + size]) for i in range(0, len(wanted), size)]
-        tasks = [(partial(self.bench.seeds, t, s, v), PATIENCE) for t, v, s in cases]
+                cases += [(test, wanted[i : i + size], variant) for i in range(0, len(wanted), size)]
         flaky: set[int] = set()
         told: dict[tuple[str, str], list[tuple[int, str]]] = {}
-        for (test, variant, batch), ran in zip(cases, self.apart("seeds", tasks), strict=True):
+        for (test, batch, variant), ran in self.apart("seeds", cases, self.bench.seeds):
             who = variant.name if variant else "the reference"
             found = [(s, f"the checks do not end ({ran.lost})") for s in batch] if ran.lost else ran.value
             for seed, complaint in found:
@@ -336,15 +319,9 @@ class _Audit:
             self.breach("seeds", grade_id, f"{who}: with {len(entries)} seeds, first {seed}: {complaint}")
 
 
-def explains(entry: Survivor, mutant: Mutant) -> bool:
-    """Whether an explanation of the catalogue is for this mutant; spaces do not count."""
-    old, new, before, after = ("".join(t.split()) for t in (entry.old, entry.new, mutant.old, mutant.new))
-    return old in before and new in after
-
-
 def _not_full(result: Result) -> list[Exercise]:
     return [e for e in result.exercises if e.kind == "auto" and (e.score or 0.0) < e.points - 1e-9]
 
 
 def _first_failure(exercise: Exercise) -> str:
-    return next((f"'{c.name}': {c.reason or c.verdict}" for c in exercise.checks if not c.passed), "no check ran")
+    return first_complaint(exercise.checks, ["no check ran"])

@@ -10,10 +10,8 @@ import io
 import re
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -36,34 +34,26 @@ from autograder.results import Check, Result
 SEED = 1
 STUDENT = "student-01"
 PATIENCE = 600.0
-STUB, NOTHING, ZEROS, FIRST, EMPTY = TRIVIAL = (
-    "the cell as released",
-    "None",
-    "zeros of the right shape",
-    "the first argument",
-    "an empty string",
-)
+STUB, NOTHING, EMPTY = "the cell as released", "None", "an empty string"
+ZEROS, FIRST = "zeros of the right shape", "the first argument"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
 
 
-@dataclass
 class Bench:
-    """Runs test cells on answers made here. Its methods run in forked children and return what can be pickled."""
+    """Runs test cells of a set on answers made here. Its tasks run in forked children and return what can be pickled.
 
-    source: Judged
-    released: dict[str, str]
+    Making it runs the notebook, so that no child has to. Raises BadSource, BadCatalogue.
+    """
 
-    @classmethod
-    def of_set(cls, files: SetFiles) -> Bench:
-        """Raises BadSource."""
-        source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
+    def __init__(self, files: SetFiles) -> None:
+        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
         texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
-        return cls(source, {s: texts[s] for s in source.solutions})
+        self.released = {s: texts[s] for s in self.source.solutions}
+        _ = self.source.reference, self.source.catalogue
+        self._stages = dict(self._run_notebook())
 
-    @cached_property
-    def _stages(self) -> dict[str, tuple[dict[str, Any], list[tuple[str, str]]]]:
+    def _run_notebook(self) -> Iterator[tuple[str, tuple[dict[str, Any], list[tuple[str, str]]]]]:
         """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
-        stages: dict[str, tuple[dict[str, Any], list[tuple[str, str]]]] = {}
         namespace: dict[str, Any] = {"__name__": "reference"}
         before: dict[str, Any] | None = None
         between: list[tuple[str, str]] = []
@@ -73,7 +63,7 @@ class Bench:
             if cell.cell_type != "code":
                 continue
             if meta.get("grade"):
-                stages[grade_id] = (dict(namespace) if before is None else before, between)
+                yield grade_id, (dict(namespace) if before is None else before, between)
                 before, between = None, []
                 continue
             if not meta and "student_id" in bound_names(text):
@@ -84,14 +74,14 @@ class Bench:
                 between.append((grade_id, text))
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
-        return stages
 
-    def prepare(self) -> None:
-        """Run the notebook once here, so that no child has to."""
-        _ = self.source.reference, self.source.catalogue, self._stages
+    def run_cell(
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
+    ) -> Outcome:
+        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place.
 
-    def run_cell(self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None) -> Outcome:
-        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place."""
+        `stops` where one check that fails is enough.
+        """
         before, between = self._stages[test.grade_id]
         namespace, sources = dict(before), {n: self.source.solution_text(n) for n in test.names}
         for grade_id, text in between:
@@ -102,35 +92,33 @@ class Bench:
                 exec(compile(text, "<answer>", "exec"), namespace)
         for name, (value, text) in (put or {}).items():
             namespace[name], sources[name] = value, text
-        return self._judge(test, namespace, sources, SEED)
+        return self._judge(test, namespace, sources, SEED, stops)
 
-    def _judge(self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int) -> Outcome:
+    def _judge(
+        self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int, stops: bool
+    ) -> Outcome:
         client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
         client.sources = sources
-        return run_test_cell(test, client, self.source, seed)
+        return run_test_cell(test, client, self.source, seed, stops=stops)
 
     # tasks
 
-    def reference(self, test: TestCell) -> tuple[list[Check], str, float]:
-        """The checks, the complaint, and the seconds it took."""
+    def judged(
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
+    ) -> tuple[list[Check], str, float]:
+        """As `run_cell`: the checks, the complaint, and the seconds it took."""
         begin = time.monotonic()
-        outcome = self.run_cell(test)
-        return outcome.checks, complaint(outcome), time.monotonic() - begin
+        outcome = self.run_cell(test, replaced, put, stops)
+        return outcome.checks, first_complaint(outcome.checks, outcome.internal), time.monotonic() - begin
 
-    def mutant(self, test: TestCell, grade_id: str, text: str, checks: int) -> bool:
-        """Whether the mutant gets full marks."""
-        outcome = self.run_cell(test, {grade_id: text})
-        return not complaint(outcome) and len(outcome.checks) == checks
+    def trivial(self, test: TestCell) -> Iterator[tuple[str, dict[str, str], Answers]]:
+        """Answers without work: of what kind, and what `judged` is to replace and to put in place."""
+        yield STUB, {s: self.released[s] for s in test.solution_ids}, {}
+        for kind in (NOTHING, ZEROS, FIRST, EMPTY):
+            if answers := self._trivial_values(test, kind):
+                yield kind, {}, answers
 
-    def trivial(self, test: TestCell, kind: str) -> list[str]:
-        """The checks that a trivial answer passes."""
-        stubs = {s: self.released[s] for s in test.solution_ids}
-        outcome = (
-            self.run_cell(test, stubs) if kind == STUB else self.run_cell(test, {}, self.trivial_answers(test, kind))
-        )
-        return [c.name for c in outcome.checks if c.passed]
-
-    def trivial_answers(self, test: TestCell, kind: str) -> Answers:
+    def _trivial_values(self, test: TestCell, kind: str) -> Answers:
         """A trivial value and a text for each name that the exercise asks for; none where the kind makes no sense."""
         names = test.solution_names & test.names & self.source.reference.keys()
         given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
@@ -156,7 +144,8 @@ class Bench:
             if variant is not None:
                 namespace[variant.exercise] = value_for(variant, namespace, student_id)
                 sources[variant.exercise] = variant.source
-            found.append((seed, complaint(self._judge(test, namespace, sources, seed))))
+            outcome = self._judge(test, namespace, sources, seed, stops=True)
+            found.append((seed, first_complaint(outcome.checks, outcome.internal)))
         return found
 
     def variants(self, test: TestCell, variants: list[Variant]) -> list[tuple[str, list[str]]]:
@@ -169,14 +158,14 @@ class Bench:
         found = []
         for outcome in (outcomes[v.exercise, v.name] for v in variants):
             named = recognise(outcome.transcript, expected.transcript, runs)
-            found.append((complaint(outcome), [v.name for v in named]))
+            found.append((first_complaint(outcome.checks, outcome.internal), [v.name for v in named]))
         return found
 
 
-def complaint(outcome: Outcome) -> str:
-    """The first thing that keeps an answer from full marks; "" for full marks."""
-    failed = [f"'{c.name}': {c.reason or c.verdict}" for c in outcome.checks if not c.passed]
-    return next(iter([*failed, *outcome.internal]), "")
+def first_complaint(checks: list[Check], others: Sequence[str] = ()) -> str:
+    """The first thing that keeps an answer from full marks: a check, or one of `others`; "" for full marks."""
+    failed = [f"'{c.name}': {c.reason or c.verdict}" for c in checks if not c.passed]
+    return next(iter([*failed, *others]), "")
 
 
 def _trivial_callable(reference: Any, kind: str) -> Any:
@@ -261,15 +250,13 @@ def as_bytes(notebook: nbformat.NotebookNode) -> bytes:
     return str(nbformat.writes(notebook)).encode()
 
 
-def graded(files: SetFiles, submissions: list[tuple[str, bytes]], settings: Settings) -> Iterator[Result]:
-    """Judge submissions (a student's name and a notebook's bytes) as any class is judged; results as they come."""
+def graded(files: SetFiles, submissions: dict[str, bytes], settings: Settings) -> Iterator[Result]:
+    """Judge submissions (notebooks' bytes by student) as any class is judged; results as they come."""
     with (
         tempfile.TemporaryDirectory(prefix="audit-") as folder,
-        contextlib.closing(
-            Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs + 2)
-        ) as run,
+        contextlib.closing(Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs)) as run,
     ):
-        for student, data in submissions:
+        for student, data in submissions.items():
             prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])
             if isinstance(prepared, Result):
                 yield prepared

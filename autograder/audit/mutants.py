@@ -39,6 +39,11 @@ class Mutant:
     old: str
     new: str
 
+    def turns(self, old: str, new: str) -> bool:
+        """Whether it turns `old`, a part of a line, into `new`; spaces do not count."""
+        before, after, mine, others = ("".join(t.split()) for t in (self.old, self.new, old, new))
+        return mine in before and others in after
+
 
 def mutants_of(cell: str) -> list[Mutant]:
     """The mutants of a solution cell, in the order of their lines; none two of which compile to the same code."""

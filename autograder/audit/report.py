@@ -6,9 +6,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rich import box
-from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
+
+from autograder.console import out
 
 
 @dataclass
@@ -58,7 +59,7 @@ class SurvivorFound:
 class AuditReport:
     """What was found about one set. `flaky` counts seeds with which an answer was not judged as it must be.
 
-    `seconds_per_submission`: the reference through the sandbox, None without it. `phases`: seconds of each part.
+    `seconds_per_submission`: the median over all in the sandbox, None without it. `phases`: seconds of each part.
     """
 
     assignment: str
@@ -97,25 +98,22 @@ SHARES = {
 """The columns of both tables that say how many of how many."""
 
 
-def print_table(reports: list[AuditReport], console: Console | None = None) -> None:
+def print_table(reports: list[AuditReport]) -> None:
     """One table with a row for each set; then, for each set, its exercises, survivors and breaches."""
-    if console is None:
-        console = Console(highlight=False)
-        console.width = console.width if console.is_terminal else 110  # wide enough in a file or a log
     table = _table("set", "Audit", "ref.", *SHARES, "rest explained", "seeds flaky", "s each", "breaches")
     for r in reports:
         table.add_row(
             r.assignment,
-            "full" if r.reference_full else "[red]not full[/]",
+            "full" if r.reference_full else Text("not full", "red"),
             *(_share(r.total(part), r.total(whole)) for part, whole in SHARES.values()),
             _share(r.total("explained"), len(r.survivors)) if r.survivors else "–",
-            f"[red]{r.flaky}/{r.seeds}[/]" if r.flaky else f"0/{r.seeds}",
+            Text(f"{r.flaky}/{r.seeds}", "red" if r.flaky else ""),
             "–" if r.seconds_per_submission is None else f"{r.seconds_per_submission:.2f}",
-            "[green]none[/]" if r.ok else f"[red]{len(r.breaches)}[/]",
+            Text("none", "green") if r.ok else Text(str(len(r.breaches)), "red"),
         )
-    console.print(table)
+    out.print(table)
     for r in reports:
-        _print_details(r, console)
+        _print_details(r)
 
 
 def _table(first: str, title: str, *columns: str) -> Table:
@@ -126,11 +124,11 @@ def _table(first: str, title: str, *columns: str) -> Table:
     return table
 
 
-def _share(part: int, whole: int) -> str:
-    return f"{part}/{whole}" if part == whole else f"[yellow]{part}/{whole}[/]"
+def _share(part: int, whole: int) -> Text:
+    return Text(f"{part}/{whole}", "" if part == whole else "yellow")
 
 
-def _print_details(report: AuditReport, console: Console) -> None:
+def _print_details(report: AuditReport) -> None:
     how = ", without the sandbox" if report.quick else ""
     title = f"{report.assignment}: {report.points:g} points; audited in {report.audit_seconds:.0f} s{how}"
     table = _table("exercise", title, "points", "checks", *SHARES, "ms")
@@ -138,13 +136,16 @@ def _print_details(report: AuditReport, console: Console) -> None:
         counted = [_share(getattr(e, part), getattr(e, whole)) for part, whole in SHARES.values()]
         numbers = [str(e.checks), *counted, f"{1000 * e.seconds:.0f}"]
         table.add_row(e.grade_id, f"{e.points:g}", *(["written"] if e.kind == "written" else numbers))
-    console.print(table)
+    out.print(table)
     for name in report.unnamed:
-        console.print(f"  [yellow]misconception[/] {escape(name)}")
+        _say("misconception", "yellow", name)
     for s in report.survivors:
         if s.why:
-            console.print(f"  [dim]survivor[/] {escape(s.exercise)} line {s.line}: {escape(s.old)} → {escape(s.new)}")
-            console.print(f"    [dim]{escape(s.why)}[/]")
+            _say("survivor", "dim", f"{s.exercise} line {s.line}: {s.old} → {s.new}")
+            out.print(f"    {s.why}", style="dim")
     for b in report.breaches:
-        where = f" {escape(b.exercise)}" if b.exercise else ""
-        console.print(f"  [red]breach[/] ({b.kind}){where}: {escape(b.text)}")
+        _say("breach", "red", f"({b.kind}){f' {b.exercise}' if b.exercise else ''}: {b.text}")
+
+
+def _say(what: str, style: str, said: str) -> None:
+    out.print(Text.assemble("  ", (what, style), " ", said))

@@ -28,9 +28,13 @@ class CheckFailed(AssertionError):
     """A check does not hold; the message is for the student and never states an expected value."""
 
 
+class FirstFailure(BaseException):
+    """Ends a test cell of which only the first check that fails is wanted."""
+
+
 @dataclass
 class Session:
-    """What a test cell says. `draws`: whether somebody will see the figures.
+    """What a test cell says. `draws`: whether somebody will see the figures; `stops`: whether a failed check ends it.
 
     `known` are the reference's answers to questions of this test cell, by their digests; `learns` says that further
     ones are kept there, as while the reference itself is judged.
@@ -45,6 +49,7 @@ class Session:
     draws: bool = False
     known: dict[str, Any] = field(default_factory=dict)
     learns: bool = False
+    stops: bool = False
     checks: list[Check] = field(default_factory=list)
     uses: list[str] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
@@ -76,6 +81,8 @@ class Session:
         self.client.drop()
         self.client.check = ""
         self.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
+        if self.stops and verdict != PASSED:
+            raise FirstFailure
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         try:

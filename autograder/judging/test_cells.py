@@ -12,7 +12,7 @@ from typing import Any
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem
-from autograder.judging.session import Session, made_current
+from autograder.judging.session import FirstFailure, Session, made_current
 from autograder.judging.source import Source, TestCell
 from autograder.results import Check, Misconception
 
@@ -52,22 +52,28 @@ def run_test_cell(
     draws: bool = False,
     known: dict[str, Any] | None = None,
     learns: bool = False,
+    stops: bool = False,
 ) -> Outcome:
     """Run the visible and the hidden part of a test cell on the names that `client` gives, except those in `given`.
 
     `check_seconds` bounds each check, what it does here included: with a student's numbers that may be for ever.
-    `draws` says that the checks' figures are wanted. `known` and `learns` are those of `Session`.
+    `draws` says that the checks' figures are wanted; `stops` that the first check which fails is enough. `known` and
+    `learns` are those of `Session`.
     """
     client.transcript = []
     source.share_checks()
     known = {} if known is None else known
-    session = Session(seed, test.grade_id, client, source.reference, explain, check_seconds, draws, known, learns)
+    session = Session(
+        seed, test.grade_id, client, source.reference, explain, check_seconds, draws, known, learns, stops
+    )
     namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
+    stopped = ""
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
         contextlib.redirect_stdout(io.StringIO()),
         warnings.catch_warnings(action="ignore"),
+        contextlib.suppress(FirstFailure),
     ):
         try:
             namespace.update(client.get([n for n in test.names if n not in (given or {})]))

@@ -8,6 +8,7 @@ import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlsplit
@@ -25,8 +26,9 @@ from site_weight import weight
 BUDGET = 1_500_000  # bytes sent before the first press
 WIDE, NARROW = {"width": 1280, "height": 900}, {"width": 375, "height": 800}
 
-# Each colour of code once for each ground: axe needs seconds for thousands of words that look the same.
-THIN_CODE = """() => {
+# Each colour of code once for each ground, and one formula in the text for each kind of place: axe needs seconds for
+# thousands of elements that look the same.
+THIN = """() => {
   const seen = new Set();
   document.querySelectorAll("pre span[class]").forEach((word) => {
     const box = word.closest(".admonition, .cell_input, .cell_output, div.highlight");
@@ -34,6 +36,11 @@ THIN_CODE = """() => {
     if (seen.has(look)) word.replaceWith(word.textContent); else seen.add(look);
   });
   document.querySelectorAll("pre").forEach((block) => block.normalize());
+  document.querySelectorAll("mjx-container:not([display])").forEach((formula) => {
+    const place = formula.parentElement, box = formula.closest(".admonition, table, figcaption, .sidebar");
+    const look = `${place.tagName} ${place.className} ${box ? box.tagName + box.className : ""}`;
+    if (seen.has(look)) formula.remove(); else seen.add(look);
+  });
 }"""
 
 
@@ -86,13 +93,15 @@ def visits(site: str, browser: Browser) -> dict[str, Visit]:
         page.on("request", lambda request, to=visit.hosts: to.add(urlsplit(request.url).netloc))
         visit.sent = weight(page, f"{site}{name}.html")
         visit.overflow["wide"] = overflow(page)
-        page.evaluate(THIN_CODE)
+        page.set_viewport_size(NARROW)
+        visit.overflow["narrow"] = overflow(page)
+        page.set_viewport_size(WIDE)
+        page.evaluate(THIN)
         visit.axe["light"] = violations(page)
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
         visit.axe["dark"] = violations(page, options=COLOURS)
         page.set_viewport_size(NARROW)
-        visit.overflow["narrow"] = overflow(page)
         page.wait_for_timeout(400)  # the theme lets 300 ms pass before it makes boxes that scroll reachable by keyboard
         visit.axe["narrow"] = violations(page, options=STRUCTURE)
         context.close()
@@ -203,13 +212,14 @@ def test_search_finds_a_word_by_keyboard(site, page):
 
 
 def test_next_and_previous_lead_through_the_whole_book(site, page):
-    page.goto(f"{site}index.html", wait_until="domcontentloaded")
-    for name in pages()[1:]:
-        page.locator("a.right-next").click(no_wait_after=True)
-        page.wait_for_url(f"{site}{name}.html", wait_until="domcontentloaded")
-    for name in reversed(pages()[:-1]):
-        page.locator("a.left-prev").click(no_wait_after=True)
-        page.wait_for_url(f"{site}{name}.html", wait_until="domcontentloaded")
+    """By their addresses from page to page, and pressed at both ends of the book."""
+    for one, other in pairwise(pages()):
+        assert [link["href"] for link in chapter(one).soup.select("a.right-next")] == [f"{other}.html"]
+        assert [link["href"] for link in chapter(other).soup.select("a.left-prev")] == [f"{one}.html"]
+    for (one, other), press in ((pages()[:2], "a.right-next"), (pages()[:-3:-1], "a.left-prev")):
+        page.goto(f"{site}{one}.html", wait_until="domcontentloaded")
+        page.locator(press).click(no_wait_after=True)
+        page.wait_for_url(f"{site}{other}.html", wait_until="domcontentloaded")
 
 
 def test_on_a_narrow_screen_both_contents_open_and_close_by_keyboard(site, page):

@@ -1,6 +1,5 @@
 """The audit finds what is wrong with a set: tiny sets, each broken in one way."""
 
-import io
 import json
 import textwrap
 import time
@@ -9,12 +8,12 @@ import nbformat
 import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
-from rich.console import Console
 
 from autograder.audit.audit import audit_set
 from autograder.audit.forked import run_apart
 from autograder.audit.mutants import mutants_of
-from autograder.audit.report import AuditReport, print_table
+from autograder.audit.report import AuditReport, Breach, print_table
+from autograder.console import out
 from autograder.course import Course
 
 SHIFT = '''
@@ -162,10 +161,12 @@ def test_good_set_is_green_in_the_sandbox(sets):
 def test_table_shows_what_was_found(sets):
     good = sets.audit(seeds=1)
     bad = sets.audit(answer="Because.", seeds=1)
-    text = io.StringIO()
-    print_table([good, bad], Console(file=text, width=120))
-    shown = text.getvalue()
+    bad.breaches.append(Breach("naming", "[why]", "a name like :smile: or [red]"))
+    with out.capture() as text:
+        print_table([good, bad])
+    shown = text.get()
     assert "none" in shown and "breach (source) why: this written question has no rubric" in shown
+    assert "breach (naming) [why]: a name like :smile: or [red]" in shown
 
 
 def test_broken_reference_is_the_only_breach(sets):

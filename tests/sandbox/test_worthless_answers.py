@@ -156,9 +156,7 @@ def test_worthless_answers_gain_no_point(name: str) -> None:
 
 
 def no_point_is_gained(name: str) -> None:
-    files = COURSE.set_files(name)
-    bench = Bench(Judged.from_text(files.notebook_text, files.catalogue, name, files.set_checks), {})
-    bench.prepare()
+    bench = Bench(COURSE.set_files(name))
     asked: dict[str, Callable[[], Any]] = {}
     for grade_id, test in bench.source.tests.items():
         kinds = [*WORTHLESS, *FILLED]
