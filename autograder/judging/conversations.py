@@ -8,8 +8,6 @@ after just these answers.
 
 from __future__ import annotations
 
-import hashlib
-import marshal
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,25 +17,13 @@ from autograder.judging.test_cells import Outcome
 MOST_KEPT_BYTES = 256 * 1024**2  # of questions and answers, for all test cells of a set
 
 
-def told(exchange: Exchange) -> bytes | None:
-    """A digest of all that came back; None where it is nested more deeply than any value.
-
-    marshal, unlike ==, tells 1 from True and from 1.0; its version 2 does not depend on which parts are one object.
-    """
-    try:
-        node = marshal.dumps([exchange.reply, [len(blob) for blob in exchange.answer]], 2)
-    except ValueError:
-        return None
-    return hashlib.sha256(b"".join([node, *exchange.answer])).digest()
-
-
 @dataclass
 class Turn:
     """A place in the conversation: what is asked there, where each answer leads; or what is said at the end."""
 
     question: dict[str, Any] = field(default_factory=dict)
     blobs: list[bytes] = field(default_factory=list)
-    then: dict[bytes, Turn] = field(default_factory=dict)
+    then: dict[bytes | None, Turn] = field(default_factory=dict)
     outcome: Outcome | None = None
 
 
@@ -59,25 +45,21 @@ class Conversations:
         """Ask what is known to be asked; the outcome, or None where the test cell has to go on from there."""
         turn = self._first.get(key)
         while turn is not None and turn.outcome is None:
-            exchange = client.exchange(turn.question, turn.blobs)
-            digest = None if exchange.problem else told(exchange)
-            turn = None if digest is None else turn.then.get(digest)
+            turn = turn.then.get(client.exchange(turn.question, turn.blobs).told)
         return None if turn is None else turn.outcome
 
     def keep(self, key: tuple[Any, ...], exchanges: list[Exchange], outcome: Outcome) -> None:
-        digests = [told(exchange) for exchange in exchanges]
-        self._bytes += sum(len(blob) for e in exchanges for blob in (*e.blobs, *e.answer))
-        if None in digests:
+        if None in [exchange.told for exchange in exchanges]:
             return
+        self._bytes += sum(len(blob) for e in exchanges for blob in (*e.blobs, *e.answer))
         if self._bytes > MOST_KEPT_BYTES:
             self._first.clear()
             self._bytes = 0
         turn = self._first.setdefault(key, Turn())
-        for exchange, digest in zip(exchanges, digests, strict=True):
-            assert digest is not None
+        for exchange in exchanges:
             if not turn.question:
                 turn.question, turn.blobs = exchange.question, exchange.blobs
             elif not exchange.asks(turn.question, turn.blobs):  # a test cell that draws without the seed
                 return
-            turn = turn.then.setdefault(digest, Turn())
+            turn = turn.then.setdefault(exchange.told, Turn())
         turn.outcome = outcome

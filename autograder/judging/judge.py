@@ -55,6 +55,7 @@ class Judge:
         self.full: dict[str, bool] = {}
         self.events = list(job.events)
         self.typed_ids: list[str] = []
+        self.student_id: str | None = None  # by which the test cell at hand judges
         self.seconds = {"cells": 0.0, "checks": 0.0}
 
     def run(self, sandbox: Sandbox) -> Result:
@@ -140,12 +141,12 @@ class Judge:
     def _exercise(self, test: TestCell) -> Exercise:
         answered = any(c.answered for c in self.rebuilt.cells if c.grade_id in test.solution_ids)
         exercise = Exercise(test.grade_id, test.title, test.points, solution_ids=test.solution_ids, answered=answered)
-        outcome, expected, student_id = self._verdict(test)
+        outcome, expected = self._verdict(test)
         self.full.update(dict.fromkeys(test.solution_names, outcome.full))
         own = outcome  # with right helpers the answers show what is this exercise's own mistake
         helpers = [u for u in expected.uses if not self.full.get(u, True)]
         if helpers and not outcome.full and self.transport.gone is None:
-            own = self._with_our_helpers(test, expected, helpers, student_id) or outcome
+            own = self._with_our_helpers(test, expected, helpers) or outcome
             if own.share > outcome.share:
                 outcome, exercise.follow_through = own, helpers
         exercise.checks = self._with_cell_error(test, outcome.checks)
@@ -153,26 +154,25 @@ class Judge:
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
         if not outcome.full and answered:
-            exercise.misconceptions = self._misconceptions(test, expected, own, student_id)
+            exercise.misconceptions = self._misconceptions(test, expected, own)
         return exercise
 
-    def _verdict(self, test: TestCell) -> tuple[Outcome, Outcome, str | None]:
-        """The outcome, the reference's with the same numbers, and the id that gave them; None where none did.
+    def _verdict(self, test: TestCell) -> tuple[Outcome, Outcome]:
+        """The outcome, and the reference's with the same numbers.
 
         The own numbers' reference is asked only where an answer is not right by it. An id that gives none counts as
         the source notebook's own.
         """
         own_id = self.source.own_id
-        student_id = self._student_id() if test.is_personal else None
         expected = self.source.reference_outcome(test, self.job.seed, own_id)  # has the same checks
-        outcome = self._try(test, expected, student_id)
-        if outcome.full or (student_id or own_id) == own_id:
-            return outcome, expected, student_id
+        outcome = self._try(test, expected)
+        if outcome.full or (self.student_id or own_id) == own_id:
+            return outcome, expected
         try:
-            return outcome, self.source.reference_outcome(test, self.job.seed, student_id or own_id), student_id
+            return outcome, self.source.reference_outcome(test, self.job.seed, self.student_id or own_id)
         except BadSource as error:
             self.events.append(f"{test.grade_id}: the typed student_id cannot be used ({error})")
-            return self._try(test, expected, own_id), expected, own_id
+            return self._try(test, expected, own_id), expected
 
     def _with_cell_error(self, test: TestCell, checks: list[Check]) -> list[Check]:
         """The checks; where an answer's cell stopped half-way, those that did not pass say so."""
@@ -182,12 +182,8 @@ class Judge:
         said = f" (the cell with your answer stopped before its end: {problem.reason})"
         return [c if c.passed or problem.reason in c.reason else replace(c, reason=c.reason + said) for c in checks]
 
-    def _student_id(self) -> str | None:
-        """The id as typed in the notebook, asked once: test cells use this very answer. None when there is no id."""
-        try:
-            value = self.client.get(["student_id"]).get("student_id")
-        except StudentProblem:
-            return None
+    def _usable_id(self, value: Any) -> str | None:
+        """The id as typed in the notebook, which test cells use; None when there is no id."""
         if type(value) is int:  # typed without quotes
             value = str(value)
         if value is None:
@@ -198,9 +194,20 @@ class Judge:
         self.typed_ids.append(value)
         return value
 
-    def _try(self, test: TestCell, expected: Outcome, student_id: str | None, helpers: tuple[str, ...] = ()) -> Outcome:
-        """What the test cell says, with these helpers lent; what it said about the very same answers, if it did."""
+    def _try(
+        self, test: TestCell, expected: Outcome, student_id: str | None = None, helpers: tuple[str, ...] = ()
+    ) -> Outcome:
+        """What the test cell says, with these helpers lent; what it said about the very same answers, if it did.
+
+        It judges by `student_id`, where that is None by the typed one.
+        """
+
+        def given(found: dict[str, Any]) -> dict[str, Any]:
+            self.student_id = student_id or self._usable_id(found.get("student_id"))
+            return found if self.student_id is None else {**found, "student_id": self.student_id}
+
         client, seed = self.client, self.job.seed
+        self.student_id = None
         client.begin(self.limits.exercise_seconds)
         key = test.grade_id, seed, *helpers
         outcome = None
@@ -208,7 +215,6 @@ class Judge:
             outcome = self.source.conversations.follow(key, client)
             client.replay()
         if outcome is None:
-            given = {} if student_id is None else {"student_id": student_id}
             seconds = self.limits.exercise_seconds + OWN_SECONDS
             known = {} if test.is_personal else self.source.known_answers(test, seed)
             outcome = run_test_cell(test, client, self.source, seed, self._explain, given, seconds, True, known)
@@ -228,29 +234,25 @@ class Judge:
             why = f"not reached: {self.transport.gone.reason}"
         return [reached.get(c.name, Check(c.name, c.points, NOT_REACHED, why, c.hidden)) for c in expected.checks]
 
-    def _with_our_helpers(
-        self, test: TestCell, expected: Outcome, helpers: list[str], student_id: str | None
-    ) -> Outcome | None:
+    def _with_our_helpers(self, test: TestCell, expected: Outcome, helpers: list[str]) -> Outcome | None:
         """Follow-through: judge again with the reference's answers in place of the student's failed helpers."""
         try:
-            names = self.source.namespace_for(test, student_id or "")
+            names = self.source.namespace_for(test, self.student_id or "")
             for name in helpers:
                 self.client.replace(name, names[name])
-            outcome = self._try(test, expected, student_id, tuple(helpers))
+            outcome = self._try(test, expected, self.student_id, tuple(helpers))
             self.client.restore()
         except StudentProblem as problem:
             self.events.append(f"{test.grade_id}: follow-through stopped: {problem.reason}")
             return None
         return outcome
 
-    def _misconceptions(
-        self, test: TestCell, expected: Outcome, outcome: Outcome, student_id: str | None
-    ) -> list[Misconception]:
+    def _misconceptions(self, test: TestCell, expected: Outcome, outcome: Outcome) -> list[Misconception]:
         if outcome.named is not None:
             return outcome.named
         variants = self.source.catalogue.wrong_of(test.names)
         only_data = all(entry.is_value for entry in expected.transcript)
-        made_for = student_id or self.source.own_id
+        made_for = self.student_id or self.source.own_id
         outcomes = self.source.variant_outcomes(test, variants, self.job.seed, made_for, only_data)
         runs = [(variant, of_variant.transcript) for variant, of_variant in outcomes]
         try:

@@ -141,23 +141,21 @@ def explained(answers: list[Answer], observed: set[str], variant: list[Entry]) -
     given: `observed` names these checks.
     """
     variants = _grouped(variant)
-    gives, misses = [], 0
-    for answer in answers:
-        of_variant = variants.get(answer.place, [])
-        if answer.index >= len(of_variant):
-            continue
-        entry, given = answer.given, of_variant[answer.index]
-        is_same = _same(entry, given)
-        if answer.is_right:
-            if not is_same:
-                return set()
-        elif is_same:
-            gives.append(answer)
-        elif not _same(given, answer.right) and (entry.check not in observed or entry.is_observed):
-            misses += 1
+    beside = [(a, variants[a.place][a.index]) for a in answers if a.index < len(variants.get(a.place, []))]
+    wrong = [(answer, of_variant) for answer, of_variant in beside if not answer.is_right]
+    gives = [answer for answer, of_variant in wrong if _same(answer.given, of_variant)]
+    if not gives or not all(_same(answer.given, of_variant) for answer, of_variant in beside if answer.is_right):
+        return set()
+    given = {answer.number for answer in gives}
+    misses = sum(
+        answer.number not in given
+        and (answer.given.check not in observed or answer.given.is_observed)
+        and not _same(of_variant, answer.right)
+        for answer, of_variant in wrong
+    )
     if misses > len(gives) or (misses and all(answer.given.error for answer in gives)):
         return set()
-    return {answer.number for answer in gives}
+    return given
 
 
 def recognise(

@@ -47,14 +47,14 @@ def run_test_cell(
     source: Source,
     seed: int,
     explain: Callable[[NameError], str] = str,
-    given: dict[str, Any] | None = None,
+    given: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     check_seconds: float | None = None,
     draws: bool = False,
     known: dict[str, Any] | None = None,
     learns: bool = False,
     stops: bool = False,
 ) -> Outcome:
-    """Run the visible and the hidden part of a test cell on the names that `client` gives, except those in `given`.
+    """Run the visible and the hidden part of a test cell on the names that `client` gives, as `given` changes them.
 
     `check_seconds` bounds each check, what it does here included: with a student's numbers that may be for ever.
     `draws` says that the checks' figures are wanted; `stops` that the first check which fails is enough. `known` and
@@ -76,8 +76,7 @@ def run_test_cell(
         contextlib.suppress(FirstFailure),
     ):
         try:
-            namespace.update(client.get([n for n in test.names if n not in (given or {})]))
-            namespace.update(given or {})
+            namespace.update(given(client.get(list(test.names))))
         except StudentProblem as problem:
             return Outcome([], client.transcript, [], [problem.reason])
         if test.visible_code is not None:

@@ -20,6 +20,7 @@ PIECE = 64 * 1024  # bytes that are read at once at least
 JSON_WEIGHT = 16  # bytes in memory for one byte of JSON
 FRAME = struct.Struct("!IQ")
 LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+ENCODER = json.JSONEncoder(allow_nan=False, ensure_ascii=False)
 
 
 class Closed(Exception):
@@ -29,15 +30,16 @@ class Closed(Exception):
 def frame(header: Header, blobs: Blobs | None = None) -> bytes:
     """The bytes of one message."""
     blobs = blobs or []
-    text = json.dumps({"m": header, "b": [len(b) for b in blobs]}, allow_nan=False, ensure_ascii=False)
+    sizes = list(map(len, blobs))
+    text = ENCODER.encode({"m": header, "b": sizes})
     head = text.encode("utf-8", "replace")  # halves of surrogate pairs are text in no file and no database
-    return FRAME.pack(len(head), sum(map(len, blobs))) + head + b"".join(blobs)
+    return b"".join([FRAME.pack(len(head), sum(sizes)), head, *blobs])
 
 
 def parse(head: bytes, body: bytes) -> Message:
     """Header and blobs of one message. Raises ProtocolError."""
     try:
-        data = json.loads(head)
+        data = json.loads(head.decode())
         if b"\\u" in head and LONE_HALF.search(head):  # written by a stranger: `frame` never escapes
             data = json.loads(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
         header, sizes = data["m"], data["b"]
