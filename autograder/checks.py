@@ -414,7 +414,10 @@ def student_side(name: str) -> Any:
 def student_source(name: str) -> str:
     """The text of the student's cell that defines `name`; empty when no cell does."""
     session = current()
-    return inspect.getsource(_main()[name]) if session is None else session.client.source_of(name)
+    if session is not None:
+        return session.client.source_of(name)
+    found = _main().get(name)
+    return inspect.getsource(found) if inspect.isfunction(found) else ""
 
 
 __all__ = [

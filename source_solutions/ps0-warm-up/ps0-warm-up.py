@@ -281,16 +281,32 @@ from autograder.checks import agrees, check, fail, student_source
 from autograder.notebook.names import parse
 
 LOOPS = ast.For, ast.While, ast.AsyncFor, ast.comprehension
+LOOPING = {"map", "filter", "exec", "eval", "vectorize", "frompyfunc", "apply_along_axis", "fromfunction", "fromiter"}
 
 
 def definition(tree, name):
-    """What a cell binds to the name last: a function, or the expression assigned; the whole cell if nothing."""
-    for node in reversed(tree.body):
+    """What a cell binds to the name last: a function, or the expression assigned; None if it does neither."""
+    for node in reversed(tree.body if tree else []):
         if isinstance(node, ast.FunctionDef) and node.name == name:
             return node
         if isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets):
             return definition(tree, node.value.id) if isinstance(node.value, ast.Name) else node.value
-    return tree
+    return None
+
+
+def has_loop(name, seen):
+    """Whether a loop stands in what the name is bound to, or in a helper of the student's that is named there."""
+    seen.add(name)
+    found = definition(parse(student_source(name)), name)
+    nodes = list(ast.walk(found)) if found else []
+    named = {
+        n.attr if isinstance(n, ast.Attribute) else n.id for n in nodes if isinstance(n, (ast.Name, ast.Attribute))
+    }
+    return (
+        any(isinstance(node, LOOPS) for node in nodes)
+        or bool(named & LOOPING)
+        or any(has_loop(other, seen) for other in sorted(named) if other not in seen)
+    )
 
 
 @check("two tables of vectors, in all sizes", points=2)
@@ -318,9 +334,8 @@ def _(rng):
 @check("without a loop", points=1)
 def _(rng):
     agrees(pairwise_dot, rng.normal(size=(3, 4)), rng.normal(size=(5, 4)))
-    tree = parse(student_source("pairwise_dot"))
-    if tree is not None and any(isinstance(node, LOOPS) for node in ast.walk(definition(tree, "pairwise_dot"))):
-        fail("There is a `for`, a `while` or a comprehension in your function; one product of arrays does it all.")
+    if has_loop("pairwise_dot", set()):
+        fail("There is a loop in your function, or in a helper that it calls; one product of arrays does it all.")
 
 
 ### END HIDDEN TESTS

@@ -1153,11 +1153,20 @@ def stands_for(name, value, true):
     return "the other notes" if abs(value - true[other]) <= near else "something else"
 
 
+def trains(run):
+    """Demand that a model was trained at all: lists without one are no measurement."""
+    trained = run.model is not None and bool(to_array(run.texts_learned, "the number of texts learned") >= 0.55 * 200)
+    observe("something is trained", trained)
+    if not trained:
+        fail("train_classifier should make a new ReviewClassifier() and train it on the training notes; it did not.")
+
+
 @check("four lists with a number for each epoch", points=0.5)
 def _(rng):
     for epochs in (1, 3):
         run = Run(train_classifier, epochs, int(rng.integers(100)))
         arrays = lists_of(run, epochs)
+        trains(run)
         for name, n in (("accuracy", 200), ("val_accuracy", 300)):
             counts = arrays[name] * n
             whole = bool(np.abs(counts - np.round(counts)).max() < 1e-3)
@@ -1169,7 +1178,10 @@ def _(rng):
 @check("the same seed gives the same lists, another seed gives others", points=1)
 def _(rng):
     seed = int(rng.integers(1000))
-    one, other, again = (lists_of(Run(train_classifier, 2, s), 2) for s in (seed, seed + 1, seed))
+    runs = [Run(train_classifier, 2, s) for s in (seed, seed + 1, seed)]
+    one, other, again = (lists_of(run, 2) for run in runs)
+    for run in runs:
+        trains(run)
     repeats = all(np.abs(one[name] - again[name]).max() < 1e-5 for name in NAMES)
     differs = any(np.abs(one[name] - other[name]).max() > 1e-5 for name in ("loss", "val_loss"))
     observe("the same seed", "the same" if repeats else "others")

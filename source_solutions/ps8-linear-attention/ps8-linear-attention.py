@@ -161,7 +161,19 @@ def judge(rng, D, order, *leading, L=4, scale=1.0, dtype=np.float64, view=False)
     found = phi_q @ np.swapaxes(phi_k, -1, -2)
     observe(f"products, width {D}, order {order}, scale {scale}", found)
     what = f"the products of the features (width {D}, order {order or 'left out'})"
-    compare(found, products(q, k, order or 2), what, atol=1e-4 if dtype == np.float32 else 1e-6)
+    atol = 1e-4 if dtype == np.float32 else 1e-6
+    compare(found, products(q, k, order or 2), what, atol=atol)
+    # A map knows only its row. What remembers the queries to make the keys' features fit gives itself away here.
+    both = np.concatenate([k[..., ::-1, :], q], axis=-2)
+    mixed = features(both, *named)
+    if mixed.shape[-1] != phi_q.shape[-1]:
+        fail(f"The number of features depends on the other rows: {phi_q.shape[-1]} and {mixed.shape[-1]} with D = {D}.")
+    what = (
+        f"the features of the same rows, given in one array in another order (width {D}, order {order or 'left out'})"
+    )
+    compare(mixed, np.concatenate([phi_k[..., ::-1, :], phi_q], axis=-2), what, atol=atol)
+    what = f"the products of the features of all rows with each other (width {D}, order {order or 'left out'})"
+    compare(mixed @ np.swapaxes(mixed, -1, -2), products(both, both, order or 2), what, atol=atol)
 
 
 @check("order 2, which is also the default, for several widths", points=2)
@@ -233,11 +245,10 @@ assert count == 4, "Order 1: the 1 and the three entries themselves, 4 in all."
 assert feature_dimension(2, 2) == 6, "Width 2, order 2: 1, x1, x2, x1 x1, x1 x2 and x2 x2 are 6; x2 x1 is x1 x2 again."
 assert feature_dimension(2, 3) == 10, "Order 3 adds x1^3, x1^2 x2, x1 x2^2 and x2^3 to the 6 of order 2."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check, uses
-
-uses("feature_map")
+from autograder.checks import agrees, check
 
 
+# The feature map is not lent here: the reference's is as long as what is asked for.
 @check("order 2", points=1)
 def _(rng):
     for D in [4, 1, 8, 16, *rng.integers(5, 60, size=3).tolist()]:
@@ -313,6 +324,7 @@ assert peak_megabytes(linear_attention, long, long, long) < 4, (
 from autograder.checks import agrees, check, compare, fail, observe, uses
 
 uses("feature_map")
+LONG = 24_000  # a table of this length in float32 has 2.3 GB; a process may have 2
 
 
 def inputs(rng, *leading, L=6, D=4, scale=1.0):
@@ -363,6 +375,8 @@ def _(rng):
         observe(f"little memory, length {L}", little)
         if not little:
             fail(f"For L = {L} and D = {D} your function needs {peak} megabytes at once; {limit:g} are allowed.")
+    # What the student's process says of its memory is its word only; a table of this length does not fit into it.
+    agrees(linear_attention, *inputs(rng, L=LONG, D=2))
 
 
 @check("one token, width one, large scores, float32, views into larger arrays, inputs unchanged", points=1)
