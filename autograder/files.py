@@ -32,10 +32,7 @@ def is_safe_name(name: str) -> bool:
 
 
 def open_ordinary(path: Path, flags: int = 0) -> BinaryIO:
-    """An ordinary file, open for reading; a named pipe is not waited for. Raises NotOrdinary, OSError.
-
-    `flags`: further ones for `os.open`, such as `os.O_NOFOLLOW`.
-    """
+    """A file open for reading, with more `flags` of `os.open`; no pipe is waited for. Raises NotOrdinary, OSError."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | flags)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)

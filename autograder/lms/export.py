@@ -190,6 +190,8 @@ def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, colu
     table, sets = read_table(template), [*_points(found)]
     who, theirs, known = _canvas_layout(table) if system == CANVAS else _moodle_layout(table, sets)
     places = {name: _column(table, name, who, {**known, **columns}) for name in sets}
+    if len({*places.values()}) < len(places):
+        raise table.error("has one column for two sets; name each set's with --column 'SET=TITLE'")
     students = _by_student(found)
     final: dict[Person, dict[int, Cell]] = {
         person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}

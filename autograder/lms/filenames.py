@@ -22,7 +22,6 @@ from autograder.lms.archives import Found
 from autograder.lms.roster import ANONYMOUS, BLIND, CANVAS, MOODLE, Match, Person, Roster, squashed
 from autograder.text import shown
 
-PLAIN = ""
 ENDING = re.compile(r"(?i)(\.(ipynb|json|txt|zip))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
@@ -39,9 +38,9 @@ _COPY = re.compile(r"(?i)^\s*copy[ _-]*(\(\d+\)[ _-]*)?of[ _-]+|[ _-]*\(\d+\)$|[
 class Owner:
     """What a name says. `inside`: the path in the submission; `remark`: what kind of file it is, if a special one.
 
-    `file` is Canvas's number of the file, which grows with time. In plain folders the files of one `group` were handed
-    in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is a single file.
-    `doubt` says why no reading of the name can be trusted.
+    `file` is Canvas's number of the file, which grows with time. In plain folders `system` is empty, the files of one
+    `group` were handed in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is
+    a single file. `doubt` says why no reading of the name can be trusted.
     """
 
     system: str
@@ -176,7 +175,7 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
             inside = (name + ending[0] if ending else part,)
         elif len(inside) > 1 and inside[0] == name:  # nbgrader's own folders: student/set/file
             inside = inside[1:]
-        owners.append(Owner(PLAIN, key, inside=inside, group=part, order=order, alone=alone))
+        owners.append(Owner("", key, inside=inside, group=part, order=order, alone=alone))
     return owners
 
 

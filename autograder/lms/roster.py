@@ -211,7 +211,7 @@ def people_in(table: Table) -> list[Person | None]:
             values["canvas"] = row[canvas[0]]
         student = next((cells[n] for n in (*(() if canvas else ID), *ELSE_ID) if cells.get(n)), values["canvas"])
         logins = tuple(cells[title] for title in LOGINS if cells.get(title))
-        no_student = POINTS in row[0] or (canvas and not (row[0] or values["canvas"]))
+        no_student = POINTS in row[0] or (canvas and not any(row[: canvas[1] + 1]))
         people.append(None if no_student else Person(unicodedata.normalize("NFC", student), **values, logins=logins))
     return people
 

@@ -748,6 +748,8 @@ def test_rosters_of_every_kind(tmp_path: Path) -> None:
     assert people.plain("J@X.org").person.id == "jsm"
     assert people.plain("homework jsm final").person.id == "jsm"
     assert people.plain("jsmx") == Match()
+    path.write_text('Student,ID,SIS Login ID\n    Points Possible,,\n"Smith, Jo",7,jo\n')
+    assert [(p.id, p.logins) for p in read_roster(path).people] == [("7", ("jo",))], "a shortened gradebook of Canvas"
 
 
 def test_names_that_two_students_have(tmp_path: Path) -> None:

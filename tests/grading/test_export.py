@@ -224,6 +224,9 @@ def test_a_template_that_is_none(course: Course, tmp_path: Path) -> None:
     with pytest.raises(CourseError, match="no column that says who is meant"):
         fill(MOODLE, file(tmp_path / "c.csv", "a,b\n1,2\n"), found, False, {})
     double = GRADEBOOK.replace("Homework 10 (78)", "ps9 again (78)").replace("Tiny", "small")
+    twins = [*found, *(mark._replace(assignment="ps9-again") for mark in found)]
+    with pytest.raises(CourseError, match="has one column for two sets"):
+        fill(CANVAS, file(tmp_path / "c.csv", GRADEBOOK), twins, False, {})
     with pytest.raises(CourseError, match="has several columns for ps9-tiny"):
         fill(CANVAS, file(tmp_path / "c.csv", double), found, False, {})
 
