@@ -159,14 +159,13 @@ class Warm:
             if not data:
                 return
             if fds:
-                asked = json.loads(data)
-                self.load(asked["libraries"])
-                self.start(asked["limits"], socket.socket(fileno=fds[0]))
+                self.start(socket.socket(fileno=fds[0]), **json.loads(data))
             else:
                 self.control.send(json.dumps(self.end()).encode())
 
-    def start(self, limits: dict[str, Any], sock: socket.socket) -> None:
+    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str]) -> None:
         self.end()
+        self.load(libraries)
         outside = (os.getuid(), os.getgid()) if self.isolate else None
         try:
             if self.isolate:
