@@ -267,7 +267,7 @@ class BadName(AutograderError):
     """A name that must not become part of a path."""
 
 
-def checked_name(name: str, what: str = "name") -> str:
+def checked_name(name: str, what: str) -> str:
     """`name` if it can be one component of a path; raises BadName otherwise."""
     if not files.is_safe_name(name):
         raise BadName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")
