@@ -14,6 +14,14 @@ def _register(kind: str, **details: Any) -> None:
         registered.append((kind, details))
 
 
+def _variant(kind: str, **details: Any) -> Callable[[Any], Any]:
+    def decorate(value: Any) -> Any:
+        _register(kind, value=value, **details)
+        return value
+
+    return decorate
+
+
 def wrong(exercise: str, says: str, based_on: str | None = None) -> Callable[[Any], Any]:
     """Decorator: the function or class is a wrong variant of `exercise`; `says` is the sentence for the student.
 
@@ -21,22 +29,12 @@ def wrong(exercise: str, says: str, based_on: str | None = None) -> Callable[[An
     thing changed: a decorated function takes the place of that function, and the methods of a decorated class take the
     place of that class's methods of the same names.
     """
-
-    def decorate(value: Any) -> Any:
-        _register("wrong", exercise=exercise, says=says, value=value, based_on=based_on)
-        return value
-
-    return decorate
+    return _variant("wrong", exercise=exercise, says=says, based_on=based_on)
 
 
 def right(exercise: str, based_on: str | None = None) -> Callable[[Any], Any]:
     """Decorator: the function or class is a right variant of `exercise`, in another style; `based_on` as in `wrong`."""
-
-    def decorate(value: Any) -> Any:
-        _register("right", exercise=exercise, value=value, based_on=based_on)
-        return value
-
-    return decorate
+    return _variant("right", exercise=exercise, based_on=based_on)
 
 
 def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 MARKED = 0.5  # cells darker than this take light numbers
 
@@ -32,9 +32,9 @@ def attention_beside(weights: np.ndarray, wanted: np.ndarray, tokens: Sequence[s
     share = wanted / np.maximum(wanted.sum(axis=1, keepdims=True), 1)
     theirs.imshow(share, vmin=0, vmax=1, cmap="viridis_r")
     for query, key in np.argwhere(wanted):
-        box = {"fill": False, "edgecolor": "#d1105a", "linewidth": 2}
-        mine.add_patch(_box(query, key, box))
-        theirs.add_patch(_box(query, key, box))
+        for axes in (mine, theirs):
+            place = (key - 0.47, query - 0.47)
+            axes.add_patch(Rectangle(place, 0.94, 0.94, fill=False, edgecolor="#d1105a", linewidth=2))
         theirs.text(key, query, "✓", ha="center", va="center", color="white" if share[query, key] > MARKED else "black")
     if size <= 8:
         for (query, key), weight in np.ndenumerate(weights):
@@ -44,9 +44,3 @@ def attention_beside(weights: np.ndarray, wanted: np.ndarray, tokens: Sequence[s
     if title:
         figure.suptitle(title, fontsize=10)
     return figure
-
-
-def _box(query: int, key: int, style: dict[str, Any]) -> object:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((key - 0.47, query - 0.47), 0.94, 0.94, **style)

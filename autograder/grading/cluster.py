@@ -104,7 +104,8 @@ class DaskExecutor(Executor):
                 "`dask worker ADDRESS`"
             ) from None
         self.remotes: dict[Any, Any] = {}  # a Dask future that nobody holds is cancelled
-        if not self.client.scheduler_info(n_workers=-1)["workers"]:
+        self.jobs: int = sum(self.client.nthreads().values())
+        if not self.jobs:
             self.client.close()
             raise NoCluster(f"the scheduler at {address} has no workers; start some with `dask worker {address}`")
 
@@ -136,11 +137,8 @@ class DaskExecutor(Executor):
 
 def workers_of(address: str) -> int:
     """How many jobs the cluster runs at once. Raises AutograderError."""
-    executor = DaskExecutor(address)
-    try:
-        return sum(executor.client.nthreads().values())
-    finally:
-        executor.shutdown()
+    with DaskExecutor(address) as executor:
+        return executor.jobs
 
 
 if __name__ == "__main__":

@@ -93,7 +93,9 @@ class Prepared:
         try:
             if path is None:  # something was handed in, which is no notebook that can be taken
                 raise Unreadable(notes[0])
-            self._refuse_own_file(path)
+            # A hard link looks like any file, also one to the solution.
+            if path.exists() and file_number(path) in self.files.own_numbers:
+                raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
             data = read_bytes(path)
         except Unreadable as error:
             return self._unreadable(error, notes)
@@ -101,11 +103,6 @@ class Prepared:
         if stored is not None and stored.arrived == self.arrived:
             return stored
         return self.from_bytes(data, path.name, notes)
-
-    def _refuse_own_file(self, path: Path) -> None:
-        """A hard link looks like any file, also one to the solution."""
-        if path.exists() and file_number(path) in self.files.own_numbers:
-            raise Unreadable(f"'{shown(path.name)}' is a link to a file of the course, not a copy. {AGAIN}")
 
     def from_bytes(self, data: bytes, name: str, notes: Sequence[str]) -> Job | Result:
         """The job for a file of this name and content, or the result saying why there is none."""

@@ -323,16 +323,14 @@ def _misconceptions(one: _Set) -> list[dict[str, Any]]:
     """Each misconception that occurred, the most frequent first, with the students it was seen in."""
     entries = []
     for column in one.columns:
-        says: dict[str, str] = {}
-        seen_in: dict[str, list[_Row]] = {}
+        seen: dict[str, tuple[str, list[_Row]]] = {}
         for row, exercise in _of_exercise(one, column):
-            for name in dict.fromkeys(m.name for m in exercise.misconceptions):
-                seen_in.setdefault(name, []).append(row)
-            says = {m.name: m.says for m in exercise.misconceptions} | says
-        for name, rows in seen_in.items():
-            shares = {"count": len(rows), "share": len(rows) / len(one.graded)}
-            entries.append({"column": column, "name": name, "says": says[name], "rows": rows} | shares)
-    return sorted(entries, key=lambda e: (-e["count"], e["column"].number, e["name"]))
+            for name, says in {m.name: m.says for m in exercise.misconceptions}.items():
+                seen.setdefault(name, (says, []))[1].append(row)
+        for name, (says, rows) in seen.items():
+            share = len(rows) / len(one.graded)
+            entries.append({"column": column, "name": name, "says": says, "rows": rows, "share": share})
+    return sorted(entries, key=lambda e: (-e["share"], e["column"].number, e["name"]))
 
 
 def _checks(one: _Set) -> list[dict[str, Any]]:

@@ -153,8 +153,12 @@ def overwritten(text: str) -> str:
 def terminal(text: str) -> Markup:
     """Terminal text as HTML: colours become nbconvert's classes, every other escape sequence and control is dropped."""
     coloured = _ESCAPES.sub(lambda m: "" if m["sgr"] is None else m[0].replace(":", ";"), overwritten(text))
+    try:
+        html = ansi2html(coloured)
+    except IndexError:  # nbconvert's, where a sequence ends before it names its colour
+        html = escape(_ESCAPES.sub("", coloured))
     # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
-    return Markup(clean(re.sub(' style="[^"]*"', "", ansi2html(coloured))))
+    return Markup(clean(re.sub(' style="[^"]*"', "", html)))
 
 
 # --- Markdown --------------------------------------------------------------------------------------------------------
@@ -263,7 +267,7 @@ class BadName(AutograderError):
     """A name that must not become part of a path."""
 
 
-def checked_name(name: str, what: str = "name") -> str:
+def checked_name(name: str, what: str) -> str:
     """`name` if it can be one component of a path; raises BadName otherwise."""
     if not files.is_safe_name(name):
         raise BadName(f"the {what} {clean(name)[:80]!r} cannot be the name of a file or folder")

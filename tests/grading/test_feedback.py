@@ -457,6 +457,7 @@ def test_terminal_colours():
     )
     assert str(pages.terminal("a\x1b[2J\x1b[10;10Hb\x1b]8;;http://x\x07c\x1b]8;;\x1b\\d\x1b(Be\x1b")) == "abcde"
     assert str(pages.terminal("one\rtwo\r\nthree")) == "two\nthree"
+    assert str(pages.terminal("\x1b[31ma\x1b[38m<b>\x1b[48;2m")) == "a&lt;b&gt;"
 
 
 BOMBS = {
