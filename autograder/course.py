@@ -97,16 +97,11 @@ class SetFiles:
         """The `file_number` of every file in the set's source folder."""
         return {file_number(path) for path in self.folder.rglob("*") if path.is_file()}
 
-    def make_ready(self, dirs: CourseDirectory) -> None:
-        """Let nbgrader read the set from its source folder: the notebook of a text, and nothing private to copy.
-
-        Raises CourseError where the folder cannot be written.
-        """
-        if self.path.suffix != ".py":
-            return
-        dirs.ignore = [*(name for name in dirs.ignore if name != self.path.name), self.path.name]
+    def make_ready(self) -> None:
+        """Write the notebook of a text, which nbgrader reads, beside it. Raises CourseError where that cannot be."""
         try:
-            write_notebook(self.source, self.path.with_suffix(".ipynb"))
+            if self.path.suffix == ".py":
+                write_notebook(self.source, self.path.with_suffix(".ipynb"))
         except OSError as error:
             raise CourseError(f"the notebook of {self.path} cannot be written beside it: {error}") from error
 

@@ -85,7 +85,8 @@ def _init_notebooks(self: Any) -> None:
     name = self.coursedir.assignment_id
     try:
         if (Path(self.coursedir.root) / CONFIG).exists() and name in (course := _course(self)).set_names():
-            course.set_files(name).make_ready(self.coursedir)
+            course.set_files(name).make_ready()
+            self.coursedir.ignore = [*self.coursedir.ignore, f"{name}.py"]
     except CourseError as error:
         self.log.error(str(error))
         raise NbGraderException(str(error)) from error

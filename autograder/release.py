@@ -35,7 +35,7 @@ def release(course: Course, name: str) -> Path:
     ReleaseError where the source is faulty or something private would get out, CourseError for an unknown set.
     """
     files = course.set_files(name)
-    files.make_ready(course.dirs)
+    files.make_ready()
     faults = list(_faults_of(files))
     if not faults:
         try:
