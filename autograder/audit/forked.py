@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing import connection, get_context
+from multiprocessing.context import ForkProcess
 from typing import Any, NamedTuple
 
 from autograder.sandbox.inside.processes import data_size
@@ -26,39 +27,6 @@ class Ran(NamedTuple):
     lost: str = ""
 
 
-class _Child:
-    """A task under way in a process of its own; it must end by `limit` (time.monotonic seconds)."""
-
-    def __init__(self, number: int, task: Callable[[], Any], seconds: float, folder: str) -> None:
-        fork = get_context("fork")
-        self.number, self.limit = number, time.monotonic() + seconds
-        self.answer, theirs = fork.Pipe(duplex=False)
-        self.process = fork.Process(target=_be_child, args=(task, theirs, folder))
-        with warnings.catch_warnings():
-            # Python 3.12 warns of threads. The only ones are numpy's and torch's idle workers: the first are made anew
-            # after a fork, the second are not used with one thread (see audit).
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self.process.start()
-        theirs.close()
-
-    def end(self, is_late: bool) -> Ran:
-        """What the child answered; one that is late is killed, with its children."""
-        pid = self.process.pid
-        assert pid is not None, "the child was started"
-        try:
-            return Ran(lost="timeout") if is_late else Ran(self.answer.recv())
-        except (EOFError, OSError):  # nothing came, or half a message
-            return Ran(lost="crashed")
-        finally:
-            try:
-                os.killpg(pid, signal.SIGKILL)
-            except ProcessLookupError:  # it is gone, or had no time yet to make a group of its own
-                self.process.kill()
-            self.process.join()
-            self.process.close()
-            self.answer.close()
-
-
 def run_apart(tasks: Iterable[tuple[Callable[[], Any], float]], jobs: int = 1) -> Iterator[tuple[int, Ran]]:
     """Run each task (a function that returns what can be pickled, and its seconds) in a forked child.
 
@@ -66,28 +34,52 @@ def run_apart(tasks: Iterable[tuple[Callable[[], Any], float]], jobs: int = 1) -
     its own and no output. One that does not come back in time is killed with its children. The functions need not be
     picklable, for a fork copies the whole process.
     """
-    running: dict[Any, _Child] = {}
+    fork = get_context("fork")
+    running: dict[Any, tuple[int, float, ForkProcess]] = {}  # by the end of the pipe where the answer will come
 
     def ended(most: int) -> Iterator[tuple[int, Ran]]:
         """Those that ended, once no more than `most` are left."""
         while len(running) > most:
-            patience = min(child.limit for child in running.values()) - time.monotonic()
+            patience = min(limit for _, limit, _ in running.values()) - time.monotonic()
             answered = connection.wait(list(running), max(0.0, patience))
-            late = [a for a, child in running.items() if a not in answered and time.monotonic() >= child.limit]
+            late = [a for a, (_, limit, _) in running.items() if a not in answered and time.monotonic() >= limit]
             for answer in (*answered, *late):
-                child = running.pop(answer)
-                yield child.number, child.end(answer in late)
+                number, _, process = running.pop(answer)
+                yield number, _end(process, answer, answer in late)
 
     with tempfile.TemporaryDirectory(prefix="audit-") as folder:
         try:
             for number, (task, seconds) in enumerate(tasks):
                 yield from ended(max(1, jobs) - 1)
-                child = _Child(number, task, seconds, folder)
-                running[child.answer] = child
+                answer, theirs = fork.Pipe(duplex=False)
+                process = fork.Process(target=_be_child, args=(task, theirs, folder))
+                # Python 3.12 warns of threads. The only ones are numpy's and torch's idle workers: the first are made
+                # anew after a fork, the second are not used with one thread (see audit).
+                with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+                    process.start()
+                theirs.close()
+                running[answer] = number, time.monotonic() + seconds, process
             yield from ended(0)
         finally:
-            for child in running.values():
-                child.end(is_late=True)
+            for answer, (_, _, process) in running.items():
+                _end(process, answer, is_late=True)
+
+
+def _end(process: ForkProcess, answer: Any, is_late: bool) -> Ran:
+    """What the child answered; one that is late is killed, with its children."""
+    assert process.pid is not None, "the child was started"
+    try:
+        return Ran(lost="timeout") if is_late else Ran(answer.recv())
+    except (EOFError, OSError):  # nothing came, or half a message
+        return Ran(lost="crashed")
+    finally:
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:  # it is gone, or had no time yet to make a group of its own
+            process.kill()
+        process.join()
+        process.close()
+        answer.close()
 
 
 def _be_child(task: Callable[[], Any], answer: connection.Connection, folder: str) -> None:

@@ -26,6 +26,8 @@ _RANDOM = ("VariableReplacer", "VariableInserter")
 _SYMMETRIC = {"maximum", "minimum", "max", "min", "add", "multiply", "logical_and", "logical_or", "isclose", "allclose"}
 _BITS = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")
 
+_KEPT = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Import, ast.ImportFrom)
+
 _Node = ast.stmt | ast.expr | ast.keyword
 
 
@@ -51,7 +53,7 @@ def mutants_of(cell: str) -> list[Mutant]:
     given = split_region(cell, "SOLUTION")[0].split("\n") if "BEGIN SOLUTION" in cell else [""] * len(lines)
     seen = {_noticeable(cell), None}
     found = []
-    for operator, text in [*_by_cosmic_ray(cell), *_by_dropping(cell, tree), *_by_swapping(cell, tree)]:
+    for operator, text in [*_by_cosmic_ray(cell), *_by_our_own(cell, tree)]:
         first, last, old, new = _difference(lines, text.split("\n"))
         code = _noticeable(text)
         if code not in seen and not any(given[first - 1 : last]):
@@ -127,34 +129,30 @@ def _by_cosmic_ray(cell: str) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def _by_dropping(cell: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Mutants without one statement, one keyword argument, or one transposition."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.stmt) and _may_drop(node):
-            yield "DropStatement", _replaced(cell, node, "pass")
-        elif isinstance(node, ast.Call):
-            for keyword in node.keywords:
-                if keyword.arg is not None:
-                    yield "DropKeyword", _without_argument(cell, keyword)
-        elif isinstance(node, ast.Attribute) and node.attr in ("T", "mT") and isinstance(node.ctx, ast.Load):
-            yield "DropTranspose", _replaced(cell, node, ast.get_source_segment(cell, node.value) or "")
+def _by_our_own(cell: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Mutants without a statement, a keyword argument or a transposition, or with two neighbours in each other's place.
 
-
-def _by_swapping(cell: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Mutants with two neighbouring arguments, or the operands of a matrix product, in each other's place.
-
-    Two constants are left alone (`swapaxes(x, -1, -2)`), and so are functions which do not care.
+    Neighbours are arguments, but for two constants (`swapaxes(x, -1, -2)`) and for functions which do not care, and
+    the operands of a matrix product.
     """
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            if name in _SYMMETRIC or any(isinstance(a, ast.Starred) for a in node.args):
-                continue
-            for one, other in itertools.pairwise(node.args):
-                if not (_is_constant(one) and _is_constant(other)):
-                    yield "SwapArguments", _swapped(cell, one, other)
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
-            yield "SwapOperands", _swapped(cell, node.left, node.right, "({})")
+        match node:
+            case ast.stmt() if not isinstance(node, _KEPT) and not _is_text(node):
+                yield "DropStatement", _replaced(cell, node, "pass")
+            case ast.Attribute(value=value, attr="T" | "mT", ctx=ast.Load()):
+                yield "DropTranspose", _replaced(cell, node, ast.get_source_segment(cell, value) or "")
+            case ast.BinOp(left=left, op=ast.MatMult(), right=right):
+                yield "SwapOperands", _swapped(cell, left, right, "({})")
+            case ast.Call(func=func, args=args, keywords=keywords):
+                for keyword in keywords:
+                    if keyword.arg is not None:
+                        yield "DropKeyword", _without_argument(cell, keyword)
+                name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+                if name in _SYMMETRIC or any(isinstance(a, ast.Starred) for a in args):
+                    continue
+                for one, other in itertools.pairwise(args):
+                    if not (_is_constant(one) and _is_constant(other)):
+                        yield "SwapArguments", _swapped(cell, one, other)
 
 
 def _is_constant(node: ast.expr) -> bool:
@@ -167,10 +165,8 @@ def _swapped(cell: str, one: ast.expr, other: ast.expr, form: str = "{}") -> str
     return cell[:a] + second + cell[b:c] + first + cell[d:]
 
 
-def _may_drop(node: ast.stmt) -> bool:
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Import, ast.ImportFrom)):
-        return False
-    return not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+def _is_text(node: ast.stmt) -> bool:
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
 
 
 def _span(cell: str, node: _Node) -> tuple[int, int]:
