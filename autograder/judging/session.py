@@ -76,7 +76,7 @@ class Session:
         start = time.monotonic()
         self.client.check = name
         verdict, reason = self.verdict(whole, name)
-        self.client.drop()
+        self.client.waiting.clear()  # nobody will read what is left
         self.client.check = ""
         self.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
 
