@@ -72,7 +72,7 @@ def uses(*names: str) -> None:
     """Name the earlier exercises this one may call; if it fails with the student's, it is judged again with ours."""
     session = current()
     if session is not None:
-        session.uses.extend(n for n in names if n not in session.uses)
+        session.said.uses.extend(n for n in names if n not in session.said.uses)
 
 
 def fail(reason: str) -> None:
@@ -98,7 +98,7 @@ def figure(draw: Any, alt: str) -> None:
     called only where somebody will see the picture. Two pictures of a test cell are kept, further ones dropped.
     """
     session = current()
-    if session is not None and (not session.draws or len(session.figures) >= MOST_FIGURES):
+    if session is not None and (not session.draws or len(session.said.figures) >= MOST_FIGURES):
         return
     drawing = draw() if callable(draw) else draw
     if not isinstance(drawing, bytes):
@@ -106,7 +106,7 @@ def figure(draw: Any, alt: str) -> None:
         drawing.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
         drawing = buffer.getvalue()
     if session is not None:
-        session.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
+        session.said.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
     else:
         from IPython.display import Image, display
 
