@@ -22,7 +22,7 @@ from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentGone
 from autograder.judging.proxies import Proxy, later, settled
 from autograder.judging.session import CheckFailed, current
-from autograder.judging.transports import LocalTransport
+from autograder.judging.transports import LocalTransport, RemoteTransport
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
@@ -72,7 +72,7 @@ def uses(*names: str) -> None:
     """Name the earlier exercises this one may call; if it fails with the student's, it is judged again with ours."""
     session = current()
     if session is not None:
-        session.uses.extend(n for n in names if n not in session.uses)
+        session.said.uses.extend(n for n in names if n not in session.said.uses)
 
 
 def fail(reason: str) -> None:
@@ -98,7 +98,7 @@ def figure(draw: Any, alt: str) -> None:
     called only where somebody will see the picture. Two pictures of a test cell are kept, further ones dropped.
     """
     session = current()
-    if session is not None and (not session.draws or len(session.figures) >= MOST_FIGURES):
+    if session is not None and (not session.draws or len(session.said.figures) >= MOST_FIGURES):
         return
     drawing = draw() if callable(draw) else draw
     if not isinstance(drawing, bytes):
@@ -106,7 +106,7 @@ def figure(draw: Any, alt: str) -> None:
         drawing.savefig(buffer, format="png", dpi=100, bbox_inches="tight")
         drawing = buffer.getvalue()
     if session is not None:
-        session.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
+        session.said.figures.append({"png": base64.b64encode(drawing).decode(), "alt": alt})
     else:
         from IPython.display import Image, display
 
@@ -288,14 +288,13 @@ def agrees(
     Returns the student's result, with `cases` a list of them. Raises CheckFailed, which says the case.
     """
     name, trusted = like or (name_of(function), getattr(reference, name_of(function)))
-    if cases is None:
-        return _agrees(_asked(function, case(*args, **kwargs)), name, trusted, atol, names, like is None)
-    if args or kwargs:
+    if cases is not None and (args or kwargs):
         raise TypeError("agrees() takes arguments or cases, not both")
-    made = [one if isinstance(one, case) else case(*one) for one in cases]
+    asked_for = [case(*args, **kwargs)] if cases is None else cases
+    made = [one if isinstance(one, case) else case(*one) for one in asked_for]
     results = []
     answers: Iterable[Any] = (_asked(function, one) for one in made)
-    if isinstance(function, Proxy) and function._client.transport.is_remote:
+    if isinstance(function, Proxy) and isinstance(function._client.transport, RemoteTransport):
         answers = list(answers)  # all wait, and go in one message
     for number, asked in enumerate(answers, 1):
         try:
@@ -304,14 +303,14 @@ def agrees(
             if len(made) == 1:
                 raise
             raise CheckFailed(f"{failed}, in case {number} of {len(made)}, with inputs {asked[0]}") from None
-    return results
+    return results[0] if cases is None else results
 
 
 def _asked(function: Any, one: case) -> tuple[case, Any, Callable[[], bool]]:
     """A case, its answer, which may come later, and a function that says whether the inputs were changed."""
     if isinstance(function, Proxy):  # arguments cross by copy, in the memory layout that they have here
         answer = later(function, *one.args, **one.kwargs)
-        return one, answer, lambda: bool(answer._changed)
+        return one, answer, lambda: bool(answer._promise.changed)
     given = case(*map(_copied, one.args), **{k: _copied(v) for k, v in one.kwargs.items()})
     answer = function(*given.args, **given.kwargs)
     pairs = zip((*one.args, *one.kwargs.values()), (*given.args, *given.kwargs.values()), strict=True)
@@ -387,8 +386,8 @@ def _gradients(
 ) -> Any:
     if not isinstance(function, Proxy):  # a plain kernel's values are asked the same way as a student's
         function = Client(LocalTransport({"value": function}), call_seconds=600.0).get(["value"])["value"]
-    client = function._client
-    return client.read(client.gradients(function, args, kwargs, wrt, of))
+    details = {"wrt": list(wrt), "of": of, "parameters": not wrt}
+    return function._answer("gradients", args=args, kwargs=kwargs, **details)
 
 
 def is_instance(value: Any, type_name: str) -> bool:

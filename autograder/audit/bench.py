@@ -24,8 +24,8 @@ from autograder.grading.store import Store
 from autograder.judging.client import Client
 from autograder.judging.recognition import recognise
 from autograder.judging.reference import Judged
+from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import Source, TestCell
-from autograder.judging.test_cells import Outcome, run_test_cell
 from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Variant, value_for
 from autograder.notebook.names import bound_names

@@ -18,11 +18,12 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from typing import Any
 
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
-from autograder.judging.transports import Transport
+from autograder.judging.transports import LocalTransport, RemoteTransport
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 
@@ -85,31 +86,44 @@ class Exchange:
 class Promise:
     """One request and, once it is read, its answer.
 
-    `target` is what it speaks to, `here` does the same where that turns out to be plain data. `path` says in words
-    what is asked and `gives` what comes back; `records` says whether the answer is recorded.
+    `details` say what is asked of `target`, `header` and `blobs` are that as it crosses; `came` is the part of a reply
+    that answers it.
     """
 
     target: Proxy
+    op: str
+    details: dict[str, Any]
     header: dict[str, Any]
     blobs: list[bytes]
-    path: str
-    gives: str
-    records: bool
-    here: Callable[[Any], Any]
+    came: Message | None = None
     is_read: bool = False
     value: Any = None
-    changed: list[str] = field(default_factory=list)
+    changed: tuple[str, ...] = ()
+
+    @property
+    def path(self) -> str:
+        """What it gives, in words."""
+        return self.target._path + (f".{self.details['name']}" if self.op == "attribute" else "()")
 
     @cached_property
     def key(self) -> str:
         """The digest of the question by which transcripts are compared."""
-        op, *arguments = (v for k, v in self.header.items() if k not in ("name", "most"))
-        asked = json.dumps([self.path, op, *arguments], default=str)
+        asked = json.dumps([self.path, self.header], default=str)
         # functions are numbered in the order in which they are given, which says how far earlier checks got
         digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
         for blob in self.blobs:
             digest.update(blob)
         return digest.hexdigest()
+
+    def answered_by(self, found: Any) -> Any:
+        """The answer where its target turned out to be plain data, which is here."""
+        if self.op == "attribute":
+            return getattr(found, self.details["name"])
+        if self.op == "item":
+            return found[self.details["key"]]
+        if self.op in ("length", "items"):
+            return len(found) if self.op == "length" else list(found)
+        return found(*self.details["args"], **self.details["kwargs"])
 
 
 @dataclass
@@ -122,7 +136,7 @@ class Client:
     process still holds what an earlier test cell's proxies stand for.
     """
 
-    transport: Transport
+    transport: LocalTransport | RemoteTransport
     call_seconds: float = 10.0
     sources: dict[str, str] = field(default_factory=dict)
     transcript: list[Entry] = field(default_factory=list)
@@ -132,7 +146,6 @@ class Client:
     callbacks: dict[int, Callable[..., Any]] = field(default_factory=dict)
     callbacks_given: int = 0
     waiting: deque[Promise] = field(default_factory=deque)
-    unread: deque[tuple[Promise, dict[str, Any], list[bytes]]] = field(default_factory=deque)
     exchanges: list[Exchange] = field(default_factory=list)
     replayed: deque[Exchange] = field(default_factory=deque)
     is_told: bool = True
@@ -254,96 +267,51 @@ class Client:
 
     # requests
 
-    def call(self, target: Proxy, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Promise:
-        blobs: list[bytes] = []
-        header = {"op": "call", **self._arguments(args, kwargs, blobs)}
-        return self._promise(target, header, blobs, target._path, lambda found: found(*args, **kwargs))
-
-    def gradients(
-        self, target: Proxy, args: tuple[Any, ...], kwargs: dict[str, Any], wrt: tuple[int, ...], of: int | None
-    ) -> Promise:
-        """By the arguments at the places `wrt`, or by the parameters where there are none."""
-        blobs: list[bytes] = []
-        header = {"op": "gradients", **self._arguments(args, kwargs, blobs)}
-        header |= {"wrt": list(wrt), "of": of, "parameters": not wrt}
-
-        def here(found: Any) -> Any:
-            raise TypeError(f"{type(found).__name__} object is not callable")
-
-        return self._promise(target, header, blobs, target._path, here)
-
-    def attribute(self, target: Proxy, name: str) -> Promise:
-        path = f"{target._path}.{name}"
-        header = {"op": "attribute", "name": name}
-        return self._promise(target, header, [], path, lambda found: getattr(found, name), gives=path)
-
-    def part(self, target: Proxy, op: str, **details: Any) -> Promise:
-        """Its item at a `key`, its `length`, or the first `most` of its `items`."""
+    def ask(self, target: Proxy, op: str, **details: Any) -> Promise:
+        """What is asked waits until an answer is read."""
         blobs: list[bytes] = []
         header = {"op": op, **details}
-        if op == "item":
+        if "args" in details:
+            header["args"] = [self.pack(a, blobs) for a in details["args"]]
+            header["kwargs"] = {k: self.pack(v, blobs) for k, v in details["kwargs"].items()}
+        if "key" in details:
             header["key"] = self.pack(details["key"], blobs)
-        here = {"item": lambda found: found[details["key"]], "length": len, "items": list}[op]
-        return self._promise(target, header, blobs, target._path, here, records=False)
-
-    def _arguments(self, args: tuple[Any, ...], kwargs: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
-        return {
-            "args": [self.pack(a, blobs) for a in args],
-            "kwargs": {k: self.pack(v, blobs) for k, v in kwargs.items()},
-        }
-
-    def _promise(
-        self,
-        target: Proxy,
-        header: dict[str, Any],
-        blobs: list[bytes],
-        path: str,
-        here: Callable[[Any], Any],
-        gives: str = "",
-        records: bool = True,
-    ) -> Promise:
-        promise = Promise(target, header, blobs, path, gives or f"{path}()", records and not gives, here)
+        promise = Promise(target, op, details, header, blobs)
         self.waiting.append(promise)
         return promise
 
     def read(self, promise: Promise) -> Any:
         """Its answer; all that was asked before it is read first. Raises StudentProblem."""
         while not promise.is_read:
-            if not self.unread:
-                if not self.waiting:  # it was dropped, or an earlier check met its error
-                    raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
-                first, source = self.waiting[0], self.waiting[0].target._promise
-                if source is not None and source.is_read and not isinstance(source.value, Proxy):
-                    self.waiting.popleft()
-                    first.value, first.is_read = first.here(source.value), True
-                    continue
-                self._send()
-            first, reply, answer = self.unread.popleft()
-            first.value, first.is_read = self._read(first, reply, answer), True
+            if not self.waiting:  # it was dropped, or an earlier check met its error
+                raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
+            first = self.waiting[0]
+            source = first.target._promise
+            if source is not None and source.is_read and not isinstance(source.value, Proxy):
+                self.waiting.popleft()
+                first.value = first.answered_by(source.value)
+            else:
+                if first.came is None:
+                    self._send()
+                self.waiting.popleft()
+                first.value = self._read(first)
+            first.is_read = True
         return promise.value
 
     def read_all(self) -> None:
         """Read what was asked and not yet read: a check ends only with all its answers."""
-        for promise in [*(promise for promise, _, _ in self.unread), *self.waiting]:
+        for promise in list(self.waiting):
             self.read(promise)
-
-    def drop(self) -> None:
-        """A check has ended: nobody will read what is left."""
-        self.waiting.clear()
-        self.unread.clear()
 
     def _send(self) -> None:
         """All that waits goes in one message; what is not answered, as an earlier part failed, waits on."""
-        places = {id(promise): number for number, promise in enumerate(self.waiting)}
+        places = {id(promise): {"reply": number} for number, promise in enumerate(self.waiting)}
         parts: list[dict[str, Any]] = []
         blobs: list[bytes] = []
         for promise in self.waiting:
-            source = promise.target._promise
             of: Any = promise.target._id
-            if source is not None and source.is_read:
-                of = source.value._id
-            elif source is not None and id(source) in places:
-                of = {"reply": places[id(source)]}
+            if (source := promise.target._promise) is not None:
+                of = getattr(source.value, "_id", None) if source.is_read else places.get(id(source))
             parts.append({**promise.header, "target": of, "blobs": len(promise.blobs)})
             blobs += promise.blobs
         if parts[0]["target"] is None:
@@ -360,28 +328,29 @@ class Client:
         sizes = [n if type(n) is int else -1 for n in stated]
         if min(sizes) < 0 or sum(sizes) != len(answer):
             raise StudentRaised(ERROR, "the answers cannot be read: their sizes do not fit")
-        for one, size in zip(replies, sizes, strict=True):
-            self.unread.append((self.waiting.popleft(), one, answer[:size]))
-            answer = answer[size:]
+        rest = iter(answer)
+        for promise, one, size in zip(self.waiting, replies, sizes, strict=False):
+            promise.came = one, list(islice(rest, size))
 
-    def _read(self, promise: Promise, reply: dict[str, Any], answer: list[bytes]) -> Any:
+    def _read(self, promise: Promise) -> Any:
+        reply, answer = promise.came or ({}, [])
         try:
             if "error" in reply:
                 raise self._noted(raised(reply["error"]))
-            value = self.unpack(reply.get("ok"), answer, promise.gives)
+            value = self.unpack(reply.get("ok"), answer, promise.path)
         except StudentRaised as error:
             self._record(promise, error=error)
             raise
         changed = reply.get("changed")
-        promise.changed = [str(c) for c in changed] if isinstance(changed, list) else []
-        if promise.records and not isinstance(value, Proxy):
+        promise.changed = tuple(sorted(map(str, changed))) if isinstance(changed, list) else ()
+        if promise.op in ("call", "gradients") and not isinstance(value, Proxy):
             self._record(promise, value)
         return value
 
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
         said = None if error is None else f"{error.type_name or error.verdict}: {error.message}"
-        self.transcript.append(Entry(self.check, promise.key, value, said, tuple(sorted(promise.changed))))
+        self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed))
 
     # what test cells use
 

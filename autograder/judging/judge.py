@@ -14,12 +14,11 @@ from typing import Any
 
 from autograder.judging.client import Client
 from autograder.judging.job import Job
-from autograder.judging.outputs import MOST_CLEAN_BYTES, clean_outputs
 from autograder.judging.problems import StudentGone, StudentProblem, raised
 from autograder.judging.recognition import recognise
 from autograder.judging.reference import Judged
+from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
-from autograder.judging.test_cells import Outcome, run_test_cell
 from autograder.judging.transports import RemoteTransport
 from autograder.notebook.names import bound_names
 from autograder.notebook.rebuild import Rebuilt, RebuiltCell, to_content
@@ -27,7 +26,9 @@ from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Resu
 from autograder.sandbox.launcher import Limits, Sandbox
 
 LONGEST_ID = 200
+MOST_CLEAN_BYTES = 4_000_000
 OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
+PNG = b"\x89PNG\r\n\x1a\n"
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
 
 
@@ -106,25 +107,24 @@ class Judge:
         names = bound_names(cell.source) | bound_names(self.source.solutions.get(cell.grade_id or "", ""))
         if cell.kind != "locked":
             self.sources.update(dict.fromkeys(names, cell.source))
+        question = {"op": "run", "source": cell.source, "seconds": self.limits.cell_seconds}
+        problem: StudentProblem | None = None
         try:
             reply, _ = self.transport.ask(
-                {"op": "run", "source": cell.source, "seconds": self.limits.cell_seconds},
-                [],
-                self.limits.cell_seconds,
-                lambda request, blobs: ({"error": "nothing to call"}, []),
+                question, [], self.limits.cell_seconds, lambda *_: ({"error": "nothing to call"}, [])
             )
         except StudentGone as gone:
-            self.cell_errors.update(dict.fromkeys(names, gone))
+            problem = gone
             self.outputs[number] = [_error_output(gone.verdict, gone.reason)]
-            return
-        self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
-        self.outputs_left -= len(json.dumps(self.outputs[number]))
-        problem = raised(reply["error"]) if reply.get("error") else None
+        else:
+            self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
+            self.outputs_left -= len(json.dumps(self.outputs[number]))
+            if reply.get("error"):
+                problem = raised(reply["error"])
         for name in names:
-            if problem is None:
-                self.cell_errors.pop(name, None)
-            else:
-                self.cell_errors[name] = problem
+            self.cell_errors.pop(name, None)
+        if problem is not None:
+            self.cell_errors.update(dict.fromkeys(names, problem))
 
     def _explain(self, missing: NameError) -> str:
         self.client.is_told = False
@@ -216,8 +216,9 @@ class Judge:
             client.replay()
         if outcome is None:
             seconds = self.limits.exercise_seconds + OWN_SECONDS
-            known = {} if test.is_personal else self.source.known_answers(test, seed)
-            outcome = run_test_cell(test, client, self.source, seed, self._explain, given, seconds, True, known)
+            known = self.source.known_answers(test, seed)
+            settings = {"explain": self._explain, "check_seconds": seconds, "draws": True, "known": known}
+            outcome = run_test_cell(test, client, self.source, seed, given, **settings)
             is_told = client.is_told and not test.is_personal and not outcome.internal and self.transport.gone is None
             outcome.internal = [] if self.transport.gone else outcome.internal
             outcome.checks = self._all_checks(expected, outcome)
@@ -290,3 +291,53 @@ def _verdicts_as_output(exercise: Exercise) -> dict[str, Any]:
         lines.append(f"[{mark}] {check.name}" + (f": {check.reason}" if check.reason else ""))
     lines += [f"What we saw: {m.says}" for m in exercise.misconceptions]
     return {"output_type": "stream", "name": "stdout", "text": "\n".join(lines) + "\n"}
+
+
+def clean_outputs(outputs: Any, left: int = MOST_CLEAN_BYTES) -> list[dict[str, Any]]:
+    """Outputs as the student process sent them, reduced to text and PNG pictures, `left` bytes at most.
+
+    Anything else is dropped.
+    """
+    clean = []
+    for output in outputs if isinstance(outputs, list) else []:
+        kept = _clean_output(output) if isinstance(output, dict) else None
+        if kept is not None:
+            left -= len(json.dumps(kept))
+            if left < 0:
+                break
+            clean.append(kept)
+    return clean
+
+
+def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
+    kind = output.get("output_type")
+    if kind == "stream" and output.get("name") in ("stdout", "stderr") and isinstance(output.get("text"), str):
+        return {"output_type": "stream", "name": output["name"], "text": output["text"]}
+    if kind == "error" and isinstance(output.get("traceback"), list):
+        lines = [str(line) for line in output["traceback"]]
+        return {
+            "output_type": "error",
+            "ename": str(output.get("ename")),
+            "evalue": str(output.get("evalue")),
+            "traceback": lines,
+        }
+    if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
+        data = {}
+        text, picture = (output["data"].get(mime) for mime in ("text/plain", "image/png"))
+        if isinstance(text, str):
+            data["text/plain"] = text
+        if isinstance(picture, str) and (png := _png(picture)):
+            data["image/png"] = png
+        if data:
+            more = {"execution_count": None} if kind == "execute_result" else {}
+            return {"output_type": kind, "data": data, "metadata": {}, **more}
+    return None
+
+
+def _png(content: str) -> str:
+    """The picture as base64 and nothing else, "" when it is none: what stands beside base64 would reach a page."""
+    try:
+        raw = base64.b64decode("".join(content.split()), validate=True)
+    except ValueError:
+        return ""
+    return base64.b64encode(raw).decode() if raw.startswith(PNG) else ""

@@ -38,36 +38,38 @@ class Proxy:
         self._mro = mro
         self._root = root
         self._promise = promise
-        self._changed: list[str] = []
 
     def __repr__(self) -> str:
         return f"<{self._type} in the student's process>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        promise = self._client.call(self, args, kwargs)
-        value = self._client.read(promise)
-        self._changed = promise.changed
-        return value
+        return self._answer("call", args=args, kwargs=kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        promise = self._client.attribute(self, name)
         if self._promise is not None:
-            return Proxy(self._client, promise.gives, promise=promise)
-        return self._client.read(promise)
+            return self._later("attribute", name=name)
+        return self._answer("attribute", name=name)
+
+    def _later(self, op: str, **details: Any) -> Proxy:
+        promise = self._client.ask(self, op, **details)
+        return Proxy(self._client, promise.path, promise=promise)
+
+    def _answer(self, op: str, **details: Any) -> Any:
+        return self._client.read(self._client.ask(self, op, **details))
 
     def __getitem__(self, key: Any) -> Any:
-        return self._client.read(self._client.part(self, "item", key=key))
+        return self._answer("item", key=key)
 
     def __len__(self) -> int:
-        value = self._client.read(self._client.part(self, "length"))
+        value = self._answer("length")
         if type(value) is not int or value < 0:
             raise StudentRaised(ERROR, "the answer's length is not a number")
         return value
 
     def __iter__(self) -> Iterator[Any]:
-        value = self._client.read(self._client.part(self, "items", most=MOST_ITEMS))
+        value = self._answer("items", most=MOST_ITEMS)
         return iter(value if isinstance(value, list) else [])
 
     def __bool__(self) -> bool:
@@ -84,8 +86,7 @@ def later(function: Any, *args: Any, **kwargs: Any) -> Any:
     """
     if not isinstance(function, Proxy):
         return function(*args, **kwargs)
-    promise = function._client.call(function, args, kwargs)
-    return Proxy(function._client, promise.gives, promise=promise)
+    return function._later("call", args=args, kwargs=kwargs)
 
 
 def settled(value: Any) -> Any:
@@ -94,7 +95,5 @@ def settled(value: Any) -> Any:
     Raises StudentProblem where that request, or one before it, failed.
     """
     if isinstance(value, Proxy) and value._promise is not None:
-        found = value._client.read(value._promise)
-        value._changed = value._promise.changed
-        return found
+        return value._client.read(value._promise)
     return value

@@ -19,6 +19,7 @@ from autograder.judging.variants import Variant
 
 RTOL = 1e-3
 ATOL = 1e-5
+NO_NUMBERS = (str, bytes, dict, set, type(None))
 TYPED_ATOL = 5e-3  # numbers that a student typed are rounded
 
 
@@ -26,29 +27,22 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
     """Whether two recorded answers are the same, up to rounding."""
     if type(one) is type(other) is np.ndarray:  # most answers are
         return _close_arrays(one, other, atol)
-    if isinstance(one, Proxy) or isinstance(other, Proxy):
-        return isinstance(one, Proxy) and isinstance(other, Proxy)
+    are_lists = isinstance(one, (list, tuple)) and isinstance(other, (list, tuple))
+    if are_lists and (_are_arrays(one, other) or _is_ragged(one) or _is_ragged(other)):
+        return len(one) == len(other) and all(map(close, one, other, repeat(atol)))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(close(one[k], other[k], atol) for k in one)
-    if isinstance(one, (str, bytes, type(None))) or isinstance(other, (str, bytes, type(None))):
-        return type(one) is type(other) and one == other
-    if isinstance(one, (set, dict)) or isinstance(other, (set, dict)):
-        return type(one) is type(other) and one == other
-    if _are_arrays(one) and _are_arrays(other):
-        return len(one) == len(other) and all(map(_close_arrays, one, other, repeat(atol)))
-    ragged = _ragged(one), _ragged(other)
-    if any(ragged):
-        return (
-            isinstance(one, (list, tuple))
-            and isinstance(other, (list, tuple))
-            and len(one) == len(other)
-            and all(close(a, b, atol) for a, b in zip(one, other, strict=True))
-        )
+    if isinstance(one, Proxy) or isinstance(other, Proxy):
+        return isinstance(one, Proxy) and isinstance(other, Proxy)
+    if isinstance(one, NO_NUMBERS) or isinstance(other, NO_NUMBERS):
+        return type(one) is type(other) and bool(one == other)
+    if _is_ragged(one) or _is_ragged(other):
+        return False
     return _close_arrays(np.asarray(_plain(one)), np.asarray(_plain(other)), atol)
 
 
-def _are_arrays(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and all(type(item) is np.ndarray for item in value)
+def _are_arrays(*series: Any) -> bool:
+    return all(type(item) is np.ndarray for items in series for item in items)
 
 
 def _close_arrays(first: np.ndarray, second: np.ndarray, atol: float) -> bool:
@@ -79,16 +73,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _ragged(value: Any) -> bool:
+def _is_ragged(value: Any) -> bool:
     """Whether a list or tuple is something else than an array written out."""
-    if not isinstance(value, (list, tuple)):
-        return False
-    shapes = set()
-    for item in value:
-        if isinstance(item, (str, bytes, dict, set, type(None), Proxy)) or _ragged(item):
-            return True
-        shapes.add(np.shape(_plain(item)))
-    return len(shapes) > 1
+    return isinstance(value, (list, tuple)) and (
+        any(isinstance(item, (*NO_NUMBERS, Proxy)) or _is_ragged(item) for item in value)
+        or len({np.shape(_plain(item)) for item in value}) > 1
+    )
 
 
 def _grouped(transcript: list[Entry]) -> dict[tuple[str, str], list[Entry]]:

@@ -1,4 +1,4 @@
-"""What judging needs to know of a set: the outcomes of its reference and of its catalogue's variants."""
+"""What is known of a set while a class is judged: what its reference, its variants and other students were told."""
 
 from __future__ import annotations
 
@@ -6,19 +6,74 @@ import contextlib
 import io
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any
 
-from autograder.judging.client import Client
-from autograder.judging.conversations import Conversations
+from autograder.judging.client import Client, Exchange
+from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, Source, TestCell
-from autograder.judging.test_cells import Outcome, run_test_cell
 from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Variant, value_for
 from autograder.notebook.names import bound_names, compiled_silent, used_names
 
+MOST_KEPT_BYTES = 256 * 1024**2  # of questions and answers, for all test cells of a set
 MOST_KEPT_OUTCOMES = 2000
 TRUSTED_SECONDS = 600.0  # for a call of the reference or of a variant
+
+
+@dataclass
+class Turn:
+    """A place in the conversation: what is asked there, where each answer leads; or what is said at the end."""
+
+    question: dict[str, Any] = field(default_factory=dict)
+    blobs: list[bytes] = field(default_factory=list)
+    then: dict[bytes | None, Turn] = field(default_factory=dict)
+    outcome: Outcome | None = None
+
+
+class Conversations:
+    """Equal answers of a class are judged once: what a test cell asks and says follows from the answers alone.
+
+    A class shares its seed, so a test cell puts the same question to two students as long as they answered all earlier
+    ones the same. What was asked and answered is kept as a tree, for each test cell, seed and helpers that were lent; a
+    submission follows it without its test cell being run, until it answers what nobody did before. No question is sent
+    before its turn: it is the one that the test cell asked after just these answers.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[Any, ...], Turn] = {}
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        """How many different ends are known."""
+        turns = list(self._first.values())
+        for turn in turns:
+            turns += turn.then.values()
+        return sum(turn.outcome is not None for turn in turns)
+
+    def follow(self, key: tuple[Any, ...], client: Client) -> Outcome | None:
+        """Ask what is known to be asked; the outcome, or None where the test cell has to go on from there."""
+        turn = self._first.get(key)
+        while turn is not None and turn.outcome is None:
+            turn = turn.then.get(client.exchange(turn.question, turn.blobs).told)
+        return None if turn is None else turn.outcome
+
+    def keep(self, key: tuple[Any, ...], exchanges: list[Exchange], outcome: Outcome) -> None:
+        if None in [exchange.told for exchange in exchanges]:
+            return
+        self._bytes += sum(len(blob) for e in exchanges for blob in (*e.blobs, *e.answer))
+        if self._bytes > MOST_KEPT_BYTES:
+            self._first.clear()
+            self._bytes = 0
+        turn = self._first.setdefault(key, Turn())
+        for exchange in exchanges:
+            if not turn.question:
+                turn.question, turn.blobs = exchange.question, exchange.blobs
+            elif not exchange.asks(turn.question, turn.blobs):  # a test cell that draws without the seed
+                return
+            turn = turn.then.setdefault(exchange.told, Turn())
+        turn.outcome = outcome
 
 
 class Judged(Source):
@@ -41,18 +96,17 @@ class Judged(Source):
 
     def known_answers(self, test: TestCell, seed: int) -> dict[str, Any]:
         """The reference's answers to what the test cell asks of everybody, by digests of the questions."""
-        return self._known.setdefault((test.grade_id, seed), {})
+        return {} if test.is_personal else self._known.setdefault((test.grade_id, seed), {})
 
     def _run(self, key: tuple[Any, ...] | None, make: Callable[[], Outcome]) -> Outcome:
         """The outcome that `make` gives, kept under `key`; that is None for what only one student will ask for."""
-        outcome = None if key is None else self._runs.get(key)
-        if outcome is None:
-            outcome = make()
-            if key is not None:
-                if len(self._runs) > MOST_KEPT_OUTCOMES:
-                    self._runs.clear()
-                self._runs[key] = outcome
-        return outcome
+        if key is None:
+            return make()
+        if key not in self._runs:
+            if len(self._runs) > MOST_KEPT_OUTCOMES:
+                self._runs.clear()
+            self._runs[key] = make()
+        return self._runs[key]
 
     def _client(self, test: TestCell, namespace: dict[str, Any]) -> Client:
         client = Client(LocalTransport(namespace), call_seconds=TRUSTED_SECONDS)
@@ -85,8 +139,7 @@ class Judged(Source):
 
         def make() -> Outcome:
             client = self._client(test, self.namespace_for(test, student_id))
-            known = {} if test.is_personal else self.known_answers(test, seed)
-            return run_test_cell(test, client, self, seed, known=known, learns=True)
+            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), learns=True)
 
         is_own = student_id == self.own_id or not test.is_personal
         outcome = self._run((test.grade_id, seed) if is_own else None, make)
@@ -107,9 +160,8 @@ class Judged(Source):
                 client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
             if only_data:
                 client.get(list(test.names))
-                return Outcome([], client.transcript, [], [])
-            known = {} if test.is_personal else self.known_answers(test, seed)
-            return run_test_cell(test, client, self, seed, known=known)
+                return Outcome(transcript=client.transcript)
+            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed))
 
         for variant in variants:
             key = None if test.is_personal else (test.grade_id, seed, variant.exercise, variant.name)

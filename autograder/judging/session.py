@@ -1,26 +1,33 @@
-"""One test cell being judged for one student: its checks with their verdicts, and the clock each of them runs against.
+"""Runs one test cell on the names that a client gives: its checks with their verdicts, each against a clock.
 
 `autograder.checks` speaks to the current session. In a plain kernel there is none.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autograder.judging.client import Client
+from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem
-from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check
+from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
 
+if TYPE_CHECKING:
+    from autograder.judging.source import Source, TestCell
+
+EXAMPLES = "the examples in the notebook"
 LONGEST_REASON = 2000
 
 
@@ -33,11 +40,35 @@ class FirstFailure(BaseException):
 
 
 @dataclass
-class Session:
-    """What a test cell says. `draws`: whether somebody will see the figures; `stops`: whether a failed check ends it.
+class Outcome:
+    """What one test cell said about one set of answers."""
 
-    `known` are the reference's answers to questions of this test cell, by their digests; `learns` says that further
-    ones are kept there, as while the reference itself is judged.
+    checks: list[Check] = field(default_factory=list)
+    transcript: list[Entry] = field(default_factory=list)
+    uses: list[str] = field(default_factory=list)
+    internal: list[str] = field(default_factory=list)
+    figures: list[dict[str, str]] = field(default_factory=list)
+    named: list[Misconception] | None = None
+
+    @property
+    def full(self) -> bool:
+        return all(c.passed for c in self.checks)
+
+    @property
+    def share(self) -> float:
+        """Weight of the checks that passed over the weight of all."""
+        total = sum(c.points for c in self.checks)
+        return sum(c.points for c in self.checks if c.passed) / total if total else 0.0
+
+
+@dataclass
+class Session:
+    """A test cell being judged, and what it `said` so far. `draws`: whether somebody will see the figures;
+    `stops`: whether a failed check ends it.
+
+    `explain` says what a missing name means, `check_seconds` bound each check, what it does here included: with a
+    student's numbers that may be for ever. `known` are the reference's answers to questions of this test cell, by
+    their digests; `learns` says that further ones are kept there, as while the reference itself is judged.
     """
 
     seed: int
@@ -50,10 +81,7 @@ class Session:
     known: dict[str, Any] = field(default_factory=dict)
     learns: bool = False
     stops: bool = False
-    checks: list[Check] = field(default_factory=list)
-    uses: list[str] = field(default_factory=list)
-    internal: list[str] = field(default_factory=list)
-    figures: list[dict[str, str]] = field(default_factory=list)
+    said: Outcome = field(default_factory=Outcome)
 
     def rng(self, name: str) -> np.random.Generator:
         digest = hashlib.sha256(f"{self.seed}/{self.cell}/{name}".encode()).digest()
@@ -78,9 +106,9 @@ class Session:
         start = time.monotonic()
         self.client.check = name
         verdict, reason = self.verdict(whole, name)
-        self.client.drop()
+        self.client.waiting.clear()  # nobody will read what is left
         self.client.check = ""
-        self.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
+        self.said.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
         if self.stops and verdict != PASSED:
             raise FirstFailure
 
@@ -95,13 +123,63 @@ class Session:
         except NameError as missing:
             return ERROR, self.explain(missing)
         except OutOfTime:
-            self.internal.append(f"check '{name}' did not end")
+            self.said.internal.append(f"check '{name}' did not end")
             return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
         except Exception as error:  # a value of a kind that the check did not foresee
             said = f"{type(error).__name__}: {shown_text(error, 300)}"
-            self.internal.append(f"check '{name}' raised {said}")
+            self.said.internal.append(f"check '{name}' raised {said}")
             return ERROR, f"your answer could not be used here ({said})"
         return PASSED, ""
+
+
+def run_test_cell(
+    test: TestCell,
+    client: Client,
+    source: Source,
+    seed: int,
+    given: Callable[[dict[str, Any]], dict[str, Any]] = dict,
+    **settings: Any,
+) -> Outcome:
+    """Run the visible and the hidden part of a test cell on the names that `client` gives, as `given` changes them.
+
+    `settings` are further fields of `Session`.
+    """
+    source.share_checks()
+    session = Session(seed, test.grade_id, client, source.reference, **settings)
+    said, client.transcript = session.said, session.said.transcript
+    namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
+    stopped = ""
+    # a student's numbers divide by zero and the like: no news for whoever reads the terminal
+    with (
+        made_current(session),
+        contextlib.redirect_stdout(io.StringIO()),
+        warnings.catch_warnings(action="ignore"),
+        contextlib.suppress(FirstFailure),
+    ):
+        try:
+            namespace.update(given(client.get(list(test.names))))
+        except StudentProblem as problem:
+            said.internal.append(problem.reason)
+            return said
+        if test.visible_code is not None:
+            session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
+        _, stopped = session.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
+    if stopped:
+        said.internal.append(f"the hidden part stopped: {stopped}")
+    return said
+
+
+def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
+    """The visible part; a bare assert is explained by its own text, which the student has."""
+    try:
+        exec(test.visible_code, namespace)
+    except AssertionError as failed:
+        if str(failed):
+            raise
+        frames = reversed(traceback.extract_tb(failed.__traceback__))
+        line = next((f.lineno for f in frames if f.filename == f"<{test.grade_id}>"), None)
+        text = test.visible.split("\n")[line - 1].strip() if line else ""
+        raise AssertionError(f"`{text}` does not hold") from None
 
 
 def own_words(failed: AssertionError) -> str:

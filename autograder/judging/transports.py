@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 from autograder.judging.problems import StudentGone
 from autograder.results import CRASHED, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
@@ -20,24 +20,13 @@ MOST_CALLBACKS = 100_000
 CallBack = Callable[[Header, Blobs], Message]
 
 
-class Transport(Protocol):
-    is_remote: bool
-    """Whether a message costs more than what it asks, so that it should ask much."""
-    received: int
-    """Bytes that the answers so far take up in this process."""
-
-    def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
-        """Reply to one request. Raises StudentGone."""
-
-
 class LocalTransport:
     """Asks a namespace in this very process: reference solutions, catalogue variants and mutants, which are trusted."""
 
-    is_remote = False
+    received = 0
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.workspace = Workspace(namespace, use_time_limit=False)
-        self.received = 0
 
     def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         self.workspace.call_back = call_back
@@ -45,9 +34,10 @@ class LocalTransport:
 
 
 class RemoteTransport:
-    """Asks a confined student process until `deadline` (of time.monotonic). Once it is gone, every request says so."""
+    """Asks a confined student process until `deadline` (of time.monotonic). Once it is gone, every request says so.
 
-    is_remote = True
+    `received` are the bytes that the answers so far take up in this process.
+    """
 
     def __init__(self, student: Student, deadline: float) -> None:
         self.student = student

@@ -26,7 +26,6 @@ class Variant:
     is_right: bool
     says: str = ""
     whole_cell: bool = False
-    expects: str = ""
 
 
 @dataclass
@@ -60,7 +59,7 @@ class Catalogue:
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
-            raise BadCatalogue(f"{self.where}: catalogue.py is no Python (line {error.lineno}: {error.msg})") from error
+            raise self._bad(f"is no Python (line {error.lineno}: {error.msg})") from error
         lines = text.split("\n")
         sources = {
             node.name: "\n".join(lines[node.lineno - 1 : node.end_lineno])
@@ -72,61 +71,61 @@ class Catalogue:
         try:
             exec(compile(tree, f"<{self.where}: catalogue.py>", "exec"), {**reference, "__name__": "catalogue"})
         except Exception as error:
-            raise BadCatalogue(f"{self.where}: catalogue.py fails ({type(error).__name__}: {error})") from error
+            raise self._bad(f"fails ({type(error).__name__}: {error})") from error
         finally:
             catalogue.registered = None
         for kind, details in registered:
-            exercise = details["exercise"]
+            exercise, says = details["exercise"], details.get("says", "")
             if exercise not in reference:
-                raise BadCatalogue(f"{self.where}: catalogue.py names the exercise {exercise!r}, which does not exist")
+                raise self._bad(f"names the exercise {exercise!r}, which does not exist")
             if kind == "survivor":
                 self.survivors.append(Survivor(**details))
-            elif kind == "edited":
-                self.variants.append(self._edited(details, reference, solution_text(exercise)))
+                continue
+            value: Any = details.get("value")
+            whole_cell = True
+            name = details["name"] if kind == "edited" else value.__name__
+            if kind == "edited":
+                source = self._edited(name, exercise, details["old"], details["new"], solution_text(exercise))
             elif details["based_on"]:
-                text = sources[details["value"].__name__]
-                self.variants.append(self._based_on(details, reference, text, solution_text(exercise)))
+                source = self._based_on(name, details["based_on"], sources[name], solution_text(exercise))
             else:
-                value = details["value"]
-                text, says = sources[value.__name__], details.get("says", "")
-                self.variants.append(Variant(value.__name__, exercise, value, text, kind == "right", says))
-        names = [(v.exercise, v.name) for v in self.variants]
-        twice = {n for n in names if names.count(n) > 1}
-        if twice:
-            raise BadCatalogue(f"{self.where}: catalogue.py has two variants called {sorted(twice)[0]}")
+                source, whole_cell = sources[name], False
+            if whole_cell:
+                value = self._made(name, exercise, source, reference)
+            if any((v.exercise, v.name) == (exercise, name) for v in self.variants):
+                raise self._bad(f"has two variants called {(exercise, name)}")
+            is_right = kind == "right" or (kind == "edited" and not says)
+            self.variants.append(Variant(name, exercise, value, source, is_right, says, whole_cell))
 
-    def _edited(self, details: dict[str, Any], reference: dict[str, Any], cell: str) -> Variant:
-        old, name = details["old"], details["name"]
-        if "\n" in old + details["new"]:
-            raise BadCatalogue(
-                f"{self.where}: catalogue.py edits several lines for {name!r}; write the function or the method out, "
-                "with @wrong(…, based_on=…)"
-            )
-        if cell.count(old) != 1:
-            raise BadCatalogue(
-                f"{self.where}: catalogue.py edits {old!r} in the cell of {details['exercise']!r}, "
-                f"where it occurs {cell.count(old)} times; it must occur once"
-            )
-        return self._of_cell(name, details, reference, cell.replace(old, details["new"]))
+    def _bad(self, why: str) -> BadCatalogue:
+        return BadCatalogue(f"{self.where}: catalogue.py {why}")
 
-    def _based_on(self, details: dict[str, Any], reference: dict[str, Any], text: str, cell: str) -> Variant:
-        name, base = details["value"].__name__, details["based_on"]
+    def _edited(self, name: str, exercise: str, old: str, new: str, cell: str) -> str:
+        if "\n" in old + new:
+            raise self._bad(
+                f"edits several lines for {name!r}; write the function or the method out, with @wrong(…, based_on=…)"
+            )
+        times = cell.count(old)
+        if times != 1:
+            where = f"the cell of {exercise!r}, where it occurs {times} times; it must occur once"
+            raise self._bad(f"edits {old!r} in {where}")
+        return cell.replace(old, new)
+
+    def _based_on(self, name: str, base: str, text: str, cell: str) -> str:
         try:
-            changed = _with_parts(cell, base, text)
+            return _with_parts(cell, base, text)
         except ValueError as problem:
             raise BadCatalogue(f"{self.where}: the variant {name!r} is based on {base!r}: {problem}") from problem
-        return self._of_cell(name, details, reference, changed)
 
-    def _of_cell(self, name: str, details: dict[str, Any], reference: dict[str, Any], text: str) -> Variant:
-        """The variant that the text of a whole solution cell is."""
+    def _made(self, name: str, exercise: str, text: str, reference: dict[str, Any]) -> Any:
+        """What the text of a whole solution cell gives."""
         namespace = {**reference}
         try:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.where}: {name}>", "exec"), namespace)
         except Exception as error:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
-        exercise, says = details["exercise"], details.get("says", "")
-        return Variant(name, exercise, namespace[exercise], text, not says, says, whole_cell=True)
+        return namespace[exercise]
 
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]
@@ -168,36 +167,19 @@ def _with_lines(cell: str, parts: list[tuple[int, int | None, str]]) -> str:
 def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> Any:
     """What the variant puts in place of the exercise's name: itself, or for data the value for this student.
 
-    `reference` are the names of the source notebook, for personal data best those made for this student.
+    `reference` are the names of the source notebook, for personal data best those made for this student: a function
+    reads the data in them, where these are not what it reads anyway.
     """
-    if callable(reference[variant.exercise]):
-        return _with_data_of(variant, reference)
-    if not variant.whole_cell:
-        return variant.value(student_id)
-    namespace = {**reference, "student_id": student_id}
+    value = variant.value
+    is_function = callable(reference[variant.exercise])
+    if not is_function and not variant.whole_cell:
+        return value(student_id)
+    own = value.__globals__ if isinstance(value, FunctionType) else {}
+    used = used_names(variant.source) - bound_names(variant.source)
+    others = {n: v for n, v in reference.items() if n in used and not callable(v) and v is not own.get(n)}
+    if is_function and not (own and others):
+        return value
+    namespace = {**own, **others} if is_function else {**reference, "student_id": student_id}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
-    return namespace[variant.exercise]
-
-
-def _with_data_of(variant: Variant, names: dict[str, Any]) -> Any:
-    """The variant's function reading the data in `names`, which may be another student's; else just itself."""
-    function = variant.value
-    if not isinstance(function, FunctionType):
-        return function
-    data = {
-        n: names[n]
-        for n in used_names(variant.source) - bound_names(variant.source)
-        if n in names and not callable(names[n]) and names[n] is not function.__globals__.get(n)
-    }
-    if not data:
-        return function
-    changed = FunctionType(
-        function.__code__,
-        {**function.__globals__, **data},
-        function.__name__,
-        function.__defaults__,
-        function.__closure__,
-    )
-    changed.__kwdefaults__ = function.__kwdefaults__
-    return changed
+    return namespace[variant.exercise if variant.whole_cell else variant.name]

@@ -30,7 +30,7 @@ from sample_results import (
 from autograder import files
 from autograder.html import feedback
 from autograder.html import sanitize as pages
-from autograder.judging.outputs import clean_outputs
+from autograder.judging.judge import clean_outputs
 from autograder.results import VERDICTS, Check, Exercise, Manual, Misconception
 
 _WORDS = """

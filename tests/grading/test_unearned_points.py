@@ -1,6 +1,6 @@
 """Answers to real sets that do not solve their exercise, and what each may earn at most; the class is judged as ever.
 
-Each stands for a kind: a function that remembers, one that lies about itself, one that asks a helper lent by the grader,
+Each stands for a kind: a function that remembers, one that lies about itself, one that asks a lent helper,
 answers that are no numbers.
 """
 

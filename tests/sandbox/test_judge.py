@@ -25,10 +25,10 @@ from tiny_judge import (
 )
 
 from autograder.judging.client import Client
-from autograder.judging.outputs import clean_outputs
+from autograder.judging.judge import clean_outputs
 from autograder.judging.reference import Judged
+from autograder.judging.session import run_test_cell
 from autograder.judging.source import BadSource
-from autograder.judging.test_cells import run_test_cell
 from autograder.judging.transports import LocalTransport
 from autograder.judging.worker import run_job, source_of
 from autograder.results import Result

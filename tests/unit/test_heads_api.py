@@ -10,7 +10,7 @@ from nbformat import v4
 from autograder.figures import attention_beside
 from autograder.judging.client import Client
 from autograder.judging.reference import Judged
-from autograder.judging.test_cells import run_test_cell
+from autograder.judging.session import run_test_cell
 from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Catalogue, value_for
 
