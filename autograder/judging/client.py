@@ -251,7 +251,9 @@ class Client:
 
         return pack(value, blobs, other)
 
-    def unpack(self, node: Any, blobs: list[bytes], path: str, root: str | None = None) -> Any:
+    def unpack(
+        self, node: Any, blobs: list[bytes], path: str, root: str | None = None, used: set[int] | None = None
+    ) -> Any:
         def other(item: dict[str, Any]) -> Proxy:
             number = item.get("handle")
             if not isinstance(number, int):
@@ -261,7 +263,7 @@ class Client:
             return Proxy(self, path, number, str(item.get("type", "object"))[:200], mro, root)
 
         try:
-            return unpack(node, blobs, other, arrays="torch" not in sys.modules)
+            return unpack(node, blobs, other, "torch" not in sys.modules, used)
         except ProtocolError as error:
             raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
 
@@ -364,10 +366,10 @@ class Client:
         self.read_all()
         reply, answer = self._answered({"op": "get", "names": sorted(names)}, [])
         nodes = reply.get("found")
-        found = {}
+        found, used = {}, set[int]()
         for name in sorted(names):
             if isinstance(nodes, dict) and name in nodes:
-                found[name] = value = self.unpack(nodes[name], answer, name, root=name)
+                found[name] = value = self.unpack(nodes[name], answer, name, root=name, used=used)
                 parts = value.items() if isinstance(value, dict) else [("", value)]
                 for key, part in parts:
                     if not isinstance(part, Proxy):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -64,8 +64,11 @@ class Job:
         )
 
     def unjudged(self, reason: str, events: list[str]) -> Result:
-        """The result where the grader, not the submission, is to blame: no score, and who must act."""
-        return self.result(status=UNREADABLE, reason=reason, events=events)
+        """The result where the grader, not the submission, is to blame: no score, and who must act.
+
+        It stands for nothing that was handed in, so the next run of `grade` judges the submission again.
+        """
+        return replace(self.result(status=UNREADABLE, reason=reason, events=events), key="", arrived="")
 
     def rebuilt(self) -> Rebuilt:
         return Rebuilt([RebuiltCell(**c) for c in json.loads(self.cells)], list(self.notes), list(self.events))

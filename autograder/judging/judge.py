@@ -187,6 +187,7 @@ class Judge:
         if type(value) is int:  # typed without quotes
             value = str(value)
         if value is None:
+            self.events.append("there is no student_id in the notebook")
             return None
         if not isinstance(value, str) or len(value) > LONGEST_ID:
             self.events.append("student_id is no id: a long text or a value of another type")

@@ -125,6 +125,8 @@ class Session:
         except OutOfTime:
             self.said.internal.append(f"check '{name}' did not end")
             return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
+        except MemoryError:  # the grader's: no verdict on anybody
+            raise
         except Exception as error:  # a value of a kind that the check did not foresee
             said = f"{type(error).__name__}: {shown_text(error, 300)}"
             self.said.internal.append(f"check '{name}' raised {said}")

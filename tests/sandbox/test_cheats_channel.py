@@ -90,6 +90,18 @@ from autograder.sandbox.inside.workspace import Workspace
 def get(self, request, blobs, sent):
     return {'found': {n: {'dtype': '(1 2)f8'} for n in request['names']}}
 Workspace.do_get = get""",
+    "one array in a million places": """
+from autograder.sandbox.inside.workspace import Workspace
+call = Workspace.do_call
+def many(self, request, blobs, sent):
+    reply = call(self, request, blobs, sent)
+    sent[:] = [bytes(8 * 2**20)]
+    one = {'array': 0, 'form': '<f8 1048576'}
+    return {**reply, 'ok': {'list': [{'list': [one] * 300}] * 60}}
+Workspace.do_call = many
+def softmax(z): return z""",
+    "ranges that are arrays": """
+def softmax(z): return [range(10**6)] * 60000""",
     "tensors of no type": """
 from autograder.sandbox.inside.workspace import Workspace
 def get(self, request, blobs, sent):

@@ -166,6 +166,27 @@ Workspace.do_get = faces"""
     assert result.typed_id == "student-07" and scores(result)["sheet"] == 1.0
 
 
+def test_an_id_that_is_denied_makes_no_friends_numbers() -> None:
+    """The process has no such name when it is asked for the id, and computes with a friend's."""
+    denied = """
+from autograder.sandbox.inside.workspace import Workspace
+get = Workspace.do_get
+def deny(self, request, blobs, sent):
+    reply = get(self, request, blobs, sent)
+    if len(request['names']) == 1: reply['found'].pop('student_id', None)
+    elif 'student_id' in reply['found']: reply['found']['student_id'] = 'friend'
+    return reply
+def deny_all(self, request, blobs, sent):
+    reply = get(self, request, blobs, sent)
+    reply['found'].pop('student_id', None)
+    return reply
+Workspace.do_get = """
+    result = grade({"sheet": answers_for("friend")}, first=denied + "deny_all")
+    assert scores(result)["sheet"] <= 1.0 and any("no student_id" in event for event in result.events)
+    result = grade({"sheet": answers_for("friend")}, first=denied + "deny")
+    assert result.typed_id == "friend" or scores(result)["sheet"] == 0.0
+
+
 def test_a_change_of_id_inside_the_notebook_is_noted() -> None:
     result = grade({"sheet": "student_id = 'friend'\n" + answers_for("friend")})
     assert result.typed_id == "friend" and scores(result)["sheet"] == 2.0
@@ -403,6 +424,17 @@ def test_a_mistake_of_the_graders_own_costs_one_submission_only(monkeypatch: pyt
         result = grade(RIGHT)
     assert result.status == "unreadable" and "the grader itself failed" in result.reason
     assert any("a mistake of our own" in e for e in result.events)
+    assert not result.key and not result.arrived  # it stands for nothing that was handed in: `grade` judges it again
+
+
+def test_lack_of_memory_here_is_no_verdict_on_anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("autograder.judging.client.Client.unpack", fails)
+        result = grade(RIGHT)
+    assert result.status == "unreadable" and not result.key
 
 
 def test_a_check_that_hangs_in_compiled_code_costs_one_submission_only() -> None:

@@ -60,13 +60,14 @@ def pack(value: Any, blobs: Blobs, other: Other) -> Any:
     return _Crossing(blobs, other).pack(value, 0)
 
 
-def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False) -> Any:
+def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else.
 
-    With `arrays`, tensors become arrays of the same numbers: a set without torch need not import it for one answer.
+    A blob is read once, or a small message could fill the memory of who reads it; `used` are the numbers of those that
+    were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set without torch need not import it for one answer.
     """
     try:
-        return _Crossing(blobs, other, arrays).read(node, 0)
+        return _Crossing(blobs, other, arrays, used).read(node, 0)
     except ProtocolError:
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
@@ -74,13 +75,15 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False) -> Any:
 
 
 class _Crossing:
-    """A value on its way out or in: its blobs, what becomes of what is not plain, and the keys it may still have."""
+    """A value on its way out or in: its blobs, what becomes of what is not plain; keys and numbers it may still have."""
 
-    def __init__(self, blobs: Blobs, other: Other, arrays: bool = False) -> None:
+    def __init__(self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> None:
         self.blobs = blobs
         self.other = other
         self.arrays = arrays
+        self.used = set() if used is None else used
         self.keys_left = MAX_KEYS
+        self.range_left = MAX_RANGE
 
     def pack(self, value: Any, depth: int) -> Any:
         if value is None or value is True or value is False:
@@ -148,8 +151,9 @@ def _array_node(tag: str, array: np.ndarray, way: _Crossing, **more: Any) -> Nod
 def _array_of(tag: str, node: Node, way: _Crossing) -> np.ndarray:
     """The array of a node, which can be written to; every stated size is checked against what is there."""
     index = node[tag]
-    if type(index) is not int or not 0 <= index < len(way.blobs):
-        raise ProtocolError("a value points at data that is not there")
+    if type(index) is not int or not 0 <= index < len(way.blobs) or index in way.used:
+        raise ProtocolError("a value points at data that is not there, or was read before")
+    way.used.add(index)
     dtype, native, shape, size = _read_form(node["form"])
     if dtype.itemsize == 0 or size != len(way.blobs[index]):
         raise ProtocolError("an array's shape does not fit its bytes")
@@ -231,15 +235,17 @@ def _read_dict(node: Node, way: _Crossing, depth: int) -> Any:
     return {way.read(k, depth + 1): way.read(v, depth + 1) for k, v in way.count_keys(node["dict"])}
 
 
-def _range_of(ends: list[int]) -> range:
-    if not all(abs(n) < 2**62 for n in ends) or len(range(*ends)) > MAX_RANGE:
+def _range_of(ends: list[int], way: _Crossing) -> range:
+    """A range, which is short here and long as an array; all ranges of a value together are bounded."""
+    if not all(abs(n) < 2**62 for n in ends) or len(range(*ends)) > way.range_left:
         raise ProtocolError("a range is too long")
+    way.range_left -= len(range(*ends))
     return range(*ends)
 
 
-def _pack_range(value: range, *_: Any) -> Any:
+def _pack_range(value: range, way: _Crossing, *_: Any) -> Any:
     ends = [value.start, value.stop, value.step]
-    _range_of(ends)
+    _range_of(ends, way)
     return {"range": ends}
 
 
@@ -308,7 +314,7 @@ CODECS = (
     ),
     Codec("", (deque, array), lambda v, way, depth: way.pack(list(v), depth)),
     _series("set", (set, frozenset), iter, set),
-    Codec("range", (range,), _pack_range, lambda node, *_: _range_of(node["range"])),
+    Codec("range", (range,), _pack_range, lambda node, way, _: _range_of(node["range"], way)),
     _series("slice", (slice,), lambda v: (v.start, v.stop, v.step), lambda found: slice(*found)),
     Codec("ellipsis", (EllipsisType,), lambda v, *_: {"ellipsis": True}, lambda *_: Ellipsis),
     Codec("dtype", (np.dtype, type), _pack_dtype, lambda node, *_: _read_form(node["dtype"])[0]),
