@@ -1,7 +1,7 @@
 """What holds for every test: one thread for linear algebra, here and in all programs that a test starts.
 
 `make test` runs two tests at a time. Where each of them has a thread for every core, the threads wait for each other's
-turn: a chapter's cells that need 3 s of processor time took 85 s.
+turn: a chapter's cells that need 8 s of processor time took 85 s.
 """
 
 import os
