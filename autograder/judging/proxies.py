@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from autograder.judging.problems import StudentRaised
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 MOST_ITEMS = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class Proxy:
     """Stands for a student's function or object; calls, attributes, items and length are requests.
 
@@ -21,23 +23,13 @@ class Proxy:
     goes with the next request whose answer is needed. `settled` gives what it turned out to be.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        path: str,
-        number: int | None = None,
-        type_name: str = "object",
-        mro: tuple[str, ...] = (),
-        root: str | None = None,
-        promise: Promise | None = None,
-    ) -> None:
-        self._client = client
-        self._path = path
-        self._id = number
-        self._type = type_name
-        self._mro = mro
-        self._root = root
-        self._promise = promise
+    _client: Client
+    _path: str
+    _id: int | None = None
+    _type: str = "object"
+    _mro: tuple[str, ...] = ()
+    _root: str | None = None
+    _promise: Promise | None = None
 
     def __repr__(self) -> str:
         return f"<{self._type} in the student's process>"
@@ -54,7 +46,7 @@ class Proxy:
 
     def _later(self, op: str, **details: Any) -> Proxy:
         promise = self._client.ask(self, op, **details)
-        return Proxy(self._client, promise.path, promise=promise)
+        return Proxy(self._client, promise.path, _promise=promise)
 
     def _answer(self, op: str, **details: Any) -> Any:
         return self._client.read(self._client.ask(self, op, **details))
