@@ -80,7 +80,7 @@ class Channel:
             raise TimeoutError
         self.sock.settimeout(left)
 
-    def _read(self, size: int, deadline: float | None) -> bytes:
+    def _wait_for(self, size: int, deadline: float | None) -> None:
         # it holds what has come, not what was promised; most messages come whole with the first piece
         while len(self._came) < size:
             self._set_timeout(deadline)
@@ -91,10 +91,6 @@ class Channel:
             if not chunk:
                 raise Closed
             self._came += chunk
-        self.received += size
-        data = bytes(memoryview(self._came)[:size])
-        del self._came[:size]
-        return data
 
     def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
         """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""
@@ -111,8 +107,15 @@ class Channel:
 
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
-        head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
+        self._wait_for(FRAME.size, deadline)
+        head_size, body_size = FRAME.unpack_from(self._came)
         if head_size > self.max_header or body_size > self.max_blobs:
             raise ProtocolError("an answer is too large")
-        data = self._read(head_size + body_size, deadline)
-        return parse(data[:head_size], data[head_size:])
+        start = FRAME.size + head_size
+        whole = start + body_size
+        self._wait_for(whole, deadline)
+        with memoryview(self._came) as came:
+            head, body = bytes(came[FRAME.size : start]), bytes(came[start:whole])
+        del self._came[:whole]
+        self.received += whole
+        return parse(head, body)
