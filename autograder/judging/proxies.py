@@ -30,12 +30,16 @@ class Proxy:
     _mro: tuple[str, ...] = ()
     _root: str | None = None
     _promise: Promise | None = None
+    _changed: tuple[str, ...] = ()  # the arguments that the latest call changed in place, which sets read
 
     def __repr__(self) -> str:
         return f"<{self._type} in the student's process>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._answer("call", args=args, kwargs=kwargs)
+        promise = self._client.ask(self, "call", args=args, kwargs=kwargs)
+        value = self._client.read(promise)
+        self._changed = promise.changed
+        return value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -87,5 +91,7 @@ def settled(value: Any) -> Any:
     Raises StudentProblem where that request, or one before it, failed.
     """
     if isinstance(value, Proxy) and value._promise is not None:
-        return value._client.read(value._promise)
+        found = value._client.read(value._promise)
+        value._changed = value._promise.changed
+        return found
     return value
