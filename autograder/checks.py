@@ -255,6 +255,13 @@ class case:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.args = args
         self.kwargs = kwargs
+        self.inputs = [*args, *kwargs.values()]
+
+    def copied(self) -> case:
+        return case(*map(_copied, self.args), **{name: _copied(value) for name, value in self.kwargs.items()})
+
+    def put_to(self, function: Callable[..., Any]) -> Any:
+        return function(*self.args, **self.kwargs)
 
     def __repr__(self) -> str:
         """The shapes or kinds of the inputs, never their values."""
@@ -311,12 +318,11 @@ def _asked(function: Any, one: case) -> tuple[case, Any, Callable[[], bool]]:
     if isinstance(function, Proxy):  # arguments cross by copy, in the memory layout that they have here
         answer = later(function, *one.args, **one.kwargs)
         return one, answer, lambda: bool(answer._promise.changed)
-    given = case(*map(_copied, one.args), **{k: _copied(v) for k, v in one.kwargs.items()})
-    answer = function(*given.args, **given.kwargs)
-    pairs = zip((*one.args, *one.kwargs.values()), (*given.args, *given.kwargs.values()), strict=True)
+    given = one.copied()
+    answer = given.put_to(function)
     changed = any(
         isinstance(before, np.ndarray) and not np.array_equal(before, after, equal_nan=before.dtype.kind == "f")
-        for before, after in pairs
+        for before, after in zip(one.inputs, given.inputs, strict=True)
     )
     return one, answer, lambda: changed
 
@@ -334,7 +340,7 @@ def _agrees(
     actual = settled(answer)
 
     def right() -> Any:
-        return trusted(*map(_copied, one.args), **{k: _copied(v) for k, v in one.kwargs.items()})
+        return one.copied().put_to(trusted)
 
     session = current()
     if is_named and session is not None and isinstance(answer, Proxy) and answer._promise is not None:
@@ -342,7 +348,7 @@ def _agrees(
     else:
         expected = right()
     if atol is None:
-        atol = ATOL_32 if _has_float32(one.args) or _has_float32(one.kwargs) else ATOL_64
+        atol = ATOL_32 if _has_float32(one.inputs) else ATOL_64
     if names and isinstance(expected, tuple):
         if not isinstance(actual, (tuple, list)) or len(actual) != len(expected):
             raise CheckFailed(

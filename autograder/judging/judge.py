@@ -115,7 +115,7 @@ class Judge:
             )
         except StudentGone as gone:
             problem = gone
-            self.outputs[number] = [_error_output(gone.verdict, gone.reason)]
+            self.outputs[number] = [_error_output(gone.verdict, gone.reason, [f"{gone.verdict}: {gone.reason}"])]
         else:
             self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
             self.outputs_left -= len(json.dumps(self.outputs[number]))
@@ -281,8 +281,8 @@ class Judge:
         )
 
 
-def _error_output(name: str, reason: str) -> dict[str, Any]:
-    return {"output_type": "error", "ename": name, "evalue": reason, "traceback": [f"{name}: {reason}"]}
+def _error_output(name: str, reason: str, lines: list[str]) -> dict[str, Any]:
+    return {"output_type": "error", "ename": name, "evalue": reason, "traceback": lines}
 
 
 def _verdicts_as_output(exercise: Exercise) -> dict[str, Any]:
@@ -315,13 +315,7 @@ def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
     if kind == "stream" and output.get("name") in ("stdout", "stderr") and isinstance(output.get("text"), str):
         return {"output_type": "stream", "name": output["name"], "text": output["text"]}
     if kind == "error" and isinstance(output.get("traceback"), list):
-        lines = [str(line) for line in output["traceback"]]
-        return {
-            "output_type": "error",
-            "ename": str(output.get("ename")),
-            "evalue": str(output.get("evalue")),
-            "traceback": lines,
-        }
+        return _error_output(str(output.get("ename")), str(output.get("evalue")), list(map(str, output["traceback"])))
     if kind in ("display_data", "execute_result") and isinstance(output.get("data"), dict):
         data = {}
         text, picture = (output["data"].get(mime) for mime in ("text/plain", "image/png"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from autograder.judging.problems import StudentRaised
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 MOST_ITEMS = 10_000
 
 
+@dataclass(eq=False, repr=False)
 class Proxy:
     """Stands for a student's function or object; calls, attributes, items and length are requests.
 
@@ -21,29 +23,23 @@ class Proxy:
     goes with the next request whose answer is needed. `settled` gives what it turned out to be.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        path: str,
-        number: int | None = None,
-        type_name: str = "object",
-        mro: tuple[str, ...] = (),
-        root: str | None = None,
-        promise: Promise | None = None,
-    ) -> None:
-        self._client = client
-        self._path = path
-        self._id = number
-        self._type = type_name
-        self._mro = mro
-        self._root = root
-        self._promise = promise
+    _client: Client
+    _path: str
+    _id: int | None = None
+    _type: str = "object"
+    _mro: tuple[str, ...] = ()
+    _root: str | None = None
+    _promise: Promise | None = None
+    _changed: tuple[str, ...] = ()  # the arguments that the latest call changed in place, which sets read
 
     def __repr__(self) -> str:
         return f"<{self._type} in the student's process>"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._answer("call", args=args, kwargs=kwargs)
+        promise = self._client.ask(self, "call", args=args, kwargs=kwargs)
+        value = self._client.read(promise)
+        self._changed = promise.changed
+        return value
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
@@ -54,7 +50,7 @@ class Proxy:
 
     def _later(self, op: str, **details: Any) -> Proxy:
         promise = self._client.ask(self, op, **details)
-        return Proxy(self._client, promise.path, promise=promise)
+        return Proxy(self._client, promise.path, _promise=promise)
 
     def _answer(self, op: str, **details: Any) -> Any:
         return self._client.read(self._client.ask(self, op, **details))
@@ -95,5 +91,7 @@ def settled(value: Any) -> Any:
     Raises StudentProblem where that request, or one before it, failed.
     """
     if isinstance(value, Proxy) and value._promise is not None:
-        return value._client.read(value._promise)
+        found = value._client.read(value._promise)
+        value._changed = value._promise.changed
+        return found
     return value

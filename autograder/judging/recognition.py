@@ -6,7 +6,7 @@ inputs; a variant is named when it gives the student's wrong answers, mostly, an
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -16,6 +16,9 @@ import numpy as np
 from autograder.judging.client import Entry
 from autograder.judging.proxies import Proxy
 from autograder.judging.variants import Variant
+
+Question = tuple[str, str, int]
+"""The check that asks, the digest of what it asks, and how often it asked that before."""
 
 RTOL = 1e-3
 ATOL = 1e-5
@@ -81,11 +84,14 @@ def _is_ragged(value: Any) -> bool:
     )
 
 
-def _grouped(transcript: list[Entry]) -> dict[tuple[str, str], list[Entry]]:
-    groups = defaultdict(list)
+def _by_question(transcript: list[Entry]) -> dict[Question, Entry]:
+    asked: Counter[tuple[str, str]] = Counter()
+    entries = {}
     for entry in transcript:
-        groups[entry.check, entry.key].append(entry)
-    return groups
+        place = entry.check, entry.key
+        entries[*place, asked[place]] = entry
+        asked[place] += 1
+    return entries
 
 
 def _same(one: Entry, other: Entry) -> bool:
@@ -98,47 +104,37 @@ def _same(one: Entry, other: Entry) -> bool:
 
 @dataclass
 class Answer:
-    """A student's answer beside the reference's to the same question; `place` and `index` tell the question."""
+    """A student's answer beside the reference's to the same question."""
 
-    number: int
+    question: Question
     given: Entry
     right: Entry
     is_right: bool
-    place: tuple[str, str]
-    index: int
 
 
 def answers_beside(student: list[Entry], reference: list[Entry]) -> list[Answer]:
-    references = _grouped(reference)
-    seen: dict[tuple[str, str], int] = defaultdict(int)
-    answers = []
-    for number, entry in enumerate(student):
-        place = entry.check, entry.key
-        index = seen[place]
-        seen[place] += 1
-        if index < len(references.get(place, [])):
-            right = references[place][index]
-            answers.append(Answer(number, entry, right, _same(entry, right), place, index))
-    return answers
+    references = _by_question(reference)
+    both = [(q, entry, references[q]) for q, entry in _by_question(student).items() if q in references]
+    return [Answer(question, entry, right, _same(entry, right)) for question, entry, right in both]
 
 
-def explained(answers: list[Answer], observed: set[str], variant: list[Entry]) -> set[int]:
-    """Which of the student's wrong answers (by number) the variant gives; none where it is not what the student did.
+def explained(answers: list[Answer], observed: set[str], variant: list[Entry]) -> set[Question]:
+    """The questions to which the variant gives the student's wrong answers; none where it is not what the student did.
 
     It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
     places where it is wrong itself, or when all it gives are errors and not all of those: errors are alike for many
     reasons. Where a check observes what an answer leads to, its raw form, such as a matrix in some basis, need not be
     given: `observed` names these checks.
     """
-    variants = _grouped(variant)
-    beside = [(a, variants[a.place][a.index]) for a in answers if a.index < len(variants.get(a.place, []))]
+    variants = _by_question(variant)
+    beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
     wrong = [(answer, of_variant) for answer, of_variant in beside if not answer.is_right]
     gives = [answer for answer, of_variant in wrong if _same(answer.given, of_variant)]
     if not gives or not all(_same(answer.given, of_variant) for answer, of_variant in beside if answer.is_right):
         return set()
-    given = {answer.number for answer in gives}
+    given = {answer.question for answer in gives}
     misses = sum(
-        answer.number not in given
+        answer.question not in given
         and (answer.given.check not in observed or answer.given.is_observed)
         and not _same(of_variant, answer.right)
         for answer, of_variant in wrong
@@ -160,11 +156,10 @@ def recognise(
         if gives:
             candidates.append((variant, gives))
     found: list[Variant] = []
-    covered: set[int] = set()
-    while candidates and len(found) < most:
+    covered: set[Question] = set()
+    for _ in range(most if candidates else 0):
         variant, gives = max(candidates, key=lambda c: len(c[1] - covered))
-        if not gives - covered:
-            break
-        found.append(variant)
-        covered |= gives
+        if gives - covered:
+            found.append(variant)
+            covered |= gives
     return found

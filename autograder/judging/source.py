@@ -123,16 +123,9 @@ class Source:
                 self.solutions[grade_id] = cell.source
                 solution_names |= bound_names(cell.source)
             elif grade:
-                visible, hidden = split_tests(cell.source)
-                self.tests[grade_id] = TestCell(
-                    grade_id,
-                    title,
-                    float(meta["points"]),
-                    visible,
-                    hidden,
-                    pending,
-                    set().union(*(bound_names(self.solutions[s]) for s in pending)),
-                )
+                own = set().union(*(bound_names(self.solutions[s]) for s in pending))
+                points = float(meta["points"])
+                self.tests[grade_id] = TestCell(grade_id, title, points, *split_tests(cell.source), pending, own)
                 pending = []
             else:
                 self._trusted_names |= bound_names(cell.source, imports=True)

@@ -52,10 +52,6 @@ class Catalogue:
         self.variants: list[Variant] = []
         self.survivors: list[Survivor] = []
         self.where = where
-        if text.strip():
-            self._read(text, reference, solution_text)
-
-    def _read(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str]) -> None:
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
