@@ -64,7 +64,8 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: se
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else.
 
     A blob is read once, or a small message could fill the memory of who reads it; `used` are the numbers of those that
-    were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set without torch need not import it for one answer.
+    were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set
+    without torch need not import it for one answer.
     """
     try:
         return _Crossing(blobs, other, arrays, used).read(node, 0)
@@ -75,7 +76,7 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: se
 
 
 class _Crossing:
-    """A value on its way out or in: its blobs, what becomes of what is not plain; keys and numbers it may still have."""
+    """A value on its way out or in: its blobs, what becomes of what is not plain, and how much it may still have."""
 
     def __init__(self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> None:
         self.blobs = blobs
