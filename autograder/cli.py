@@ -202,7 +202,7 @@ def grade(
         unknown = [s for s in students if s not in handed_in]
         if unknown:
             raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
-        ensure_assignment(course, course.set_files(name))
+        _say_all(ensure_assignment(course, course.set_files(name)), "yellow")
         rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
             steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
