@@ -58,6 +58,7 @@ SOURCES = {
 TOPICS = {
     "rnn-attention": [
         ("rnn-tasks", r"sequence"),
+        ("rnn-lstm", r"vanish"),
         ("rnn-bottleneck", r"fixed|bottleneck"),
         ("rnn-torch-bottleneck", r"length"),
         ("rnn-bahdanau", r"tanh"),
@@ -65,8 +66,10 @@ TOPICS = {
         ("rnn-scores", r"general"),
         ("rnn-similarities", r"Damerau"),
         ("rnn-similarities", r"Jaccard"),
+        ("rnn-similarities", r"WER"),
         ("rnn-speech", r"mel"),
         ("rnn-speech-results", r"loss"),
+        ("rnn-speech-results", r"floor"),
         ("rnn-speech-alignment", r"spectrogram|alignment"),
     ],
     "self-attention": [
