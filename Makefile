@@ -58,7 +58,7 @@ release: $(STAMP)
 notebooks: book
 	rm -rf _build/notebooks && mkdir _build/notebooks
 	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
-	grep -E '^(numpy|matplotlib|torch|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
+	grep -E '^(numpy|matplotlib|torch|scikit-learn|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
 audit: $(STAMP)
 	$(AUTOGRADER) audit

@@ -58,6 +58,7 @@ SOURCES = {
 TOPICS = {
     "rnn-attention": [
         ("rnn-tasks", r"sequence"),
+        ("rnn-lstm", r"vanish"),
         ("rnn-bottleneck", r"fixed|bottleneck"),
         ("rnn-torch-bottleneck", r"length"),
         ("rnn-bahdanau", r"tanh"),
@@ -65,8 +66,10 @@ TOPICS = {
         ("rnn-scores", r"general"),
         ("rnn-similarities", r"Damerau"),
         ("rnn-similarities", r"Jaccard"),
+        ("rnn-similarities", r"WER"),
         ("rnn-speech", r"mel"),
         ("rnn-speech-results", r"loss"),
+        ("rnn-speech-results", r"floor"),
         ("rnn-speech-alignment", r"spectrogram|alignment"),
     ],
     "self-attention": [
@@ -85,13 +88,18 @@ TOPICS = {
     ],
     "multi-head-attention": [
         ("mh-three-questions", r"Jane"),
-        ("mh-ambiguous", r"bat|bank|ambiguous"),
+        ("mh-one-average", r"Florence"),
         ("mh-shapes", r"shape"),
         ("mh-planted", r"head"),
         ("mh-masks", r"causal"),
         ("mh-masks", r"padding"),
         ("mh-torch", r"MultiheadAttention"),
         ("mh-trained", r"trained"),
+        ("mh-trained", r"floor"),
+        ("mh-ablation", r"[Mm]ean ablation"),
+        ("mh-shared", r"KV cache"),
+        ("mh-shared", r"bytes"),
+        ("mh-module", r"enable_gqa"),
     ],
     "positional-encoding": [
         ("pe-no-order", r"permut|equivarian"),

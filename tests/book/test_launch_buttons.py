@@ -101,6 +101,6 @@ def test_the_branch_holds_what_the_buttons_and_the_chapters_name():
     assert {f"{name}.ipynb" for name in chapters()} | {"speech.npz", "requirements.txt"} <= found
     needed = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     packages = {line.split("==")[0] for line in needed}
-    assert packages == {"numpy", "matplotlib", "torch", "jupyterquiz", "rapidfuzz", "jupyterlab"}
+    assert packages == {"numpy", "matplotlib", "torch", "scikit-learn", "jupyterquiz", "rapidfuzz", "jupyterlab"}
     branch = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["branch"]
     assert f"git init -q -b {branch}" in (ROOT / ".github/workflows/publish.yml").read_text(encoding="utf-8")
