@@ -2,6 +2,9 @@
 
 import gc
 
+from autograder import import_without_web_addresses
+
+import_without_web_addresses()
 # Here and in each worker of the pool: what is imported stays, so the collector need not look at it; later it looks
 # seldom, for a class's notebooks and results are made of many small things and hardly a circle among them.
 gc.disable()

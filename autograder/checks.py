@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -196,6 +196,8 @@ def _numeric(values: Any) -> bool:
 
 
 def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float) -> None:
+    if actual.dtype == expected.dtype and actual.shape == expected.shape and actual.tobytes() == expected.tobytes():
+        return  # most answers are right to the last bit
     if actual.shape != expected.shape:
         raise CheckFailed(f"{what} has shape {actual.shape}; it should have shape {expected.shape}")
     if expected.dtype.kind == "b" or actual.dtype.kind == "b":
@@ -292,7 +294,10 @@ def agrees(
         raise TypeError("agrees() takes arguments or cases, not both")
     made = [one if isinstance(one, case) else case(*one) for one in cases]
     results = []
-    for number, asked in enumerate([_asked(function, one) for one in made], 1):
+    answers: Iterable[Any] = (_asked(function, one) for one in made)
+    if isinstance(function, Proxy) and function._client.transport.is_remote:
+        answers = list(answers)  # all wait, and go in one message
+    for number, asked in enumerate(answers, 1):
         try:
             results.append(_agrees(asked, name, trusted, atol, names, like is None))
         except CheckFailed as failed:

@@ -9,7 +9,6 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,28 +30,31 @@ if TYPE_CHECKING:
 
 LONGEST_TABLE = 60
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False, soft_wrap=True)
+out = Console(highlight=False, emoji=False)
+err = Console(stderr=True, highlight=False, emoji=False, soft_wrap=True)
 
 
-@contextmanager
-def clear_errors() -> Iterator[None]:
-    """Known problems end the command with one line on stderr and a non-zero exit code."""
-    try:
-        yield
-    except AutograderError as error:
-        raise click.ClickException(str(error)) from error
-    except OSError as error:
-        raise click.ClickException(f"{error.filename or 'a file'}: {error.strerror}") from error
-    except Exception as error:
-        from sqlalchemy.exc import SQLAlchemyError
+class Commands(click.Group):
+    """Commands whose known problems end in one line on stderr and a non-zero exit code."""
 
-        if not isinstance(error, SQLAlchemyError):
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except AutograderError as error:
+            raise click.ClickException(str(error)) from error
+        except (BrokenPipeError, click.ClickException, click.Abort, click.exceptions.Exit):  # click ends the command
             raise
-        raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
+        except OSError as error:
+            raise click.ClickException(f"{error.filename or 'a file'}: {error.strerror}") from error
+        except Exception as error:
+            from sqlalchemy.exc import SQLAlchemyError
+
+            if not isinstance(error, SQLAlchemyError):
+                raise
+            raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
 
 
-def course_in(folder: Path) -> Course:
+def course_in(context: click.Context, option: click.Parameter, folder: Path) -> Course:
     """The course in a folder. Raises CourseError."""
     from autograder.course import Course
 
@@ -71,22 +73,22 @@ def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> l
     return list(names) or default
 
 
-course_option = click.option(
-    "--course",
-    "folder",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    default=".",
-    show_default=True,
-    help="The course folder (it holds nbgrader_config.py).",
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+folder_option = partial(
+    click.option, "--course", type=FOLDER, default=".", help="The course folder (it holds nbgrader_config.py)."
 )
+course_option = folder_option(callback=course_in)
+sets_argument = click.argument("sets", nargs=-1, metavar="[SET]...")
 sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; may be repeated.")
 students_option = click.option(
     "--student", "-s", "students", multiple=True, metavar="ID", help="A student; may be repeated."
 )
+jobs_option = click.option("--jobs", "-j", default=os.cpu_count() or 1, help="Worker processes.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="attention-by-hand", prog_name="autograder")
 def cli() -> None:
     """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
@@ -94,18 +96,16 @@ def cli() -> None:
 
 @cli.command()
 @course_option
-@click.argument("sets", nargs=-1, metavar="[SET]...")
+@sets_argument
 @json_option
-def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
+def release(course: Course, sets: tuple[str, ...], as_json: bool) -> None:
     """Make what students get from the source notebooks (all sets by default)."""
     from autograder.release import release as release_set
 
-    with clear_errors():
-        course = course_in(folder)
-        made = {}
-        with progress_bar() as bar:
-            for name in bar.track(chosen_sets(course, sets, course.set_names()), description="releasing"):
-                made[name] = str(release_set(course, name))
+    made = {}
+    with progress_bar() as bar:
+        for name in bar.track(chosen_sets(course, sets, course.set_names()), description="releasing"):
+            made[name] = str(release_set(course, name))
     if as_json:
         click.echo(json.dumps(made))
     else:
@@ -119,14 +119,14 @@ def release(folder: Path, sets: tuple[str, ...], as_json: bool) -> None:
 @click.option("--assignment", "-a", "name", required=True, metavar="SET", help="The set that was handed in.")
 @click.option(
     "--roster",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=FILE,
     help="CSV with a column 'id' and any of name, email, canvas_id, moodle_id; or a Canvas gradebook, or a Moodle "
     "grading worksheet. Without it, the students in the gradebook.",
 )
 @click.option("--dry-run", is_flag=True, help="Only show what would become of each file.")
 @json_option
 def collect(
-    folder: Path, sources: tuple[Path, ...], name: str, roster: Path | None, dry_run: bool, as_json: bool
+    course: Course, sources: tuple[Path, ...], name: str, roster: Path | None, dry_run: bool, as_json: bool
 ) -> None:
     """Fill submitted/ from downloads of Canvas or Moodle, zip archives or folders.
 
@@ -135,14 +135,12 @@ def collect(
     """
     from autograder.lms.collect import collect as collect_files
 
-    with clear_errors():
-        done = collect_files(course_in(folder), sources, name, roster, dry_run)
+    done = collect_files(course, sources, name, roster, dry_run)
     if as_json:
         click.echo(json.dumps(done.to_json()))
     else:
         _say_collected(done, dry_run)
-    for line in done.remarks:
-        err.print(f"[yellow]{escape(line)}")
+    _warn(done.remarks)
     _end_with(done.problems)
 
 
@@ -167,7 +165,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
 @course_option
 @sets_option
 @students_option
-@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@jobs_option
 @click.option("--scheduler", metavar="ADDRESS", help="Run the jobs on this Dask cluster, e.g. tcp://host:8786.")
 @click.option("--force", is_flag=True, help="Run unchanged submissions again, with fresh random inputs.")
 @click.option("--seed", type=int, help="Seed of the hidden checks' inputs (default: the recorded one).")
@@ -175,12 +173,11 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
     "--sandbox",
     type=click.Choice(["bubblewrap", "none"]),
     default="bubblewrap",
-    show_default=True,
     help="'none' runs students' code unconfined: it may read and change everything you can.",
 )
 @json_option
 def grade(
-    folder: Path,
+    course: Course,
     sets: tuple[str, ...],
     students: tuple[str, ...],
     jobs: int,
@@ -199,37 +196,35 @@ def grade(
     settings = Settings(sandbox=sandbox, jobs=max(1, jobs), seed=seed, force=force)
     problems: list[str] = []
     graded: dict[str, list[dict[str, Any]]] = {}
-    with clear_errors():
-        course = course_in(folder)
-        store = Store(course.results_folder)
-        make_executor = None
-        if scheduler:
-            from autograder.grading.cluster import DaskExecutor, workers_of
+    store = Store(course.results_folder)
+    make_executor = None
+    if scheduler:
+        from autograder.grading.cluster import DaskExecutor, workers_of
 
-            settings.jobs = workers_of(scheduler)
-            make_executor = partial(DaskExecutor, scheduler)
-        if sandbox == "none":
-            err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
-        for name in chosen_sets(course, sets, course.has_submissions()):
-            handed_in = course.submissions(name)
-            unknown = [s for s in students if s not in handed_in]
-            if unknown:
-                raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
-            ensure_assignment(course, course.set_files(name))
-            rows = graded[name] = []
-            with progress_bar() as bar:
-                steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
-                watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
-                # the gradebook's writer takes the results as they come, some hundred at a time
-                written = write(course, _noted(watched, rows, problems))
-            problems += written.problems
-            if not as_json:
-                _say_graded(name, rows, written.remarks)
-        if not sets:
-            for student, name in course.unknown_folders():
-                err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
-        if not graded and not as_json:
-            err.print("Nothing has been handed in.")
+        settings.jobs = workers_of(scheduler)
+        make_executor = partial(DaskExecutor, scheduler)
+    if sandbox == "none":
+        err.print("[bold red]Students' code runs unconfined (--sandbox none); results and reports say so.")
+    for name in chosen_sets(course, sets, course.has_submissions()):
+        handed_in = course.submissions(name)
+        unknown = [s for s in students if s not in handed_in]
+        if unknown:
+            raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
+        ensure_assignment(course, course.set_files(name))
+        rows = graded[name] = []
+        with progress_bar() as bar:
+            steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
+            watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
+            # the gradebook's writer takes the results as they come, some hundred at a time
+            written = write(course, _noted(watched, rows, problems))
+        problems += written.problems
+        if not as_json:
+            _say_graded(name, rows, written.remarks)
+    if not sets:
+        for student, name in course.unknown_folders():
+            err.print(escape(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out."))
+    if not graded and not as_json:
+        err.print("Nothing has been handed in.")
     if as_json:
         click.echo(json.dumps([row for rows in graded.values() for row in rows]))
     _end_with(problems)
@@ -268,66 +263,61 @@ def _say_graded(name: str, rows: list[dict[str, Any]], remarks: list[str]) -> No
     if len(rows) <= LONGEST_TABLE:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
-            is_graded = row["status"] == GRADED
-            score = f"{row['score']:g} of {row['points']:g}" if is_graded else row["status"]
-            table.add_row(
-                escape(row["student"]), score, escape("; ".join(row["events"]) if is_graded else row["reason"])
-            )
+            if row["status"] == GRADED:
+                score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
+            else:
+                score, said = row["status"], row["reason"]
+            table.add_row(escape(row["student"]), score, escape(said))
         out.print(table)
-    for line in remarks:
-        err.print(f"[yellow]{escape(line)}")
+    _warn(remarks)
 
 
 @cli.command()
 @course_option
 @sets_option
 @students_option
-def feedback(folder: Path, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
+def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
     from autograder.gradebook.reader import manual_marks
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
 
     problems: list[str] = []
-    with clear_errors():
-        course = course_in(folder)
-        store = Store(course.results_folder)
-        for name in chosen_sets(course, sets, store.assignments()):
-            results = [r for r in store.all(name) if not students or r.student in students]
-            with progress_bar() as bar:
-                watched = bar.track(results, description=f"feedback for {name}")
-                written = write_all(watched, course.feedback_folder, manual_marks(course, name))
-            problems += written.problems
-            out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
+    store = Store(course.results_folder)
+    for name in chosen_sets(course, sets, store.assignments()):
+        results = [r for r in store.all(name) if not students or r.student in students]
+        with progress_bar() as bar:
+            watched = bar.track(results, description=f"feedback for {name}")
+            written = write_all(watched, course.feedback_folder, manual_marks(course, name))
+        problems += written.problems
+        out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)
 
 
 @cli.command()
 @course_option
 @sets_option
-def report(folder: Path, sets: tuple[str, ...]) -> None:
+def report(course: Course, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
     from autograder.gradebook.reader import manual_marks
     from autograder.grading.store import Store
     from autograder.html.report import write_all
     from autograder.html.similarity import code_of, near_identical
 
-    with clear_errors():
-        course = course_in(folder)
-        store = Store(course.results_folder)
-        names = chosen_sets(course, sets, store.assignments())
-        results = {name: list(store.all(name)) for name in names}
-        manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
-        away = os.path.relpath(course.feedback_folder, course.report_folder)
-        title = course.dirs.course_id or course.root.name
-        old = {name: store.before(name) for name in names}
-        with progress_bar() as bar:
-            alike = {
-                name: near_identical(results[name], [code_of(course.set_files(name).released)])
-                for name in bar.track(names, description="comparing code")
-            }
-        write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)
-        out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
+    store = Store(course.results_folder)
+    names = chosen_sets(course, sets, store.assignments())
+    results = {name: list(store.all(name)) for name in names}
+    manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
+    away = os.path.relpath(course.feedback_folder, course.report_folder)
+    title = course.dirs.course_id or course.root.name
+    old = {name: store.before(name) for name in names}
+    with progress_bar() as bar:
+        alike = {
+            name: near_identical(results[name], code_of(course.set_files(name).released))
+            for name in bar.track(names, description="comparing code")
+        }
+    write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)
+    out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
 
 
 @cli.command()
@@ -338,19 +328,14 @@ def report(folder: Path, sets: tuple[str, ...]) -> None:
     "form",
     type=click.Choice(["csv", "json", "canvas", "moodle"]),
     default="csv",
-    show_default=True,
     help="canvas and moodle: what these systems import.",
 )
 @click.option("--output", "-o", type=click.Path(dir_okay=False, path_type=Path), help="A file (default: the terminal).")
-@click.option(
-    "--template",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A Canvas gradebook, or a Moodle grading worksheet, to be filled in.",
-)
+@click.option("--template", type=FILE, help="A Canvas gradebook, or a Moodle grading worksheet, to be filled in.")
 @click.option("--column", "columns", multiple=True, metavar="SET=TITLE", help="The template's column of a set.")
 @click.option("--partial", is_flag=True, help="canvas, moodle: also scores with answers that nobody has marked yet.")
 def export(
-    folder: Path,
+    course: Course,
     sets: tuple[str, ...],
     form: str,
     output: Path | None,
@@ -364,30 +349,31 @@ def export(
     from autograder.lms import export as plain
 
     is_lms = form in ("canvas", "moodle")
-    with clear_errors():
-        if template and not is_lms:
-            raise AutograderError("--template needs --format canvas or moodle")
-        named = dict(column.partition("=")[::2] for column in columns)
-        course = course_in(folder)
-        for name in named:
-            course.set_files(name)
-        found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
-        if not found:
-            raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
-        if not is_lms:
-            sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
-        elif template:
-            fill = lms.fill_canvas if form == "canvas" else lms.fill_moodle
-            sheet = fill(template, found, partial, named)
-        else:
-            sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
-        if output:
-            write_atomically(output, sheet.text.encode())
-    if not output:
+    if template and not is_lms:
+        raise AutograderError("--template needs --format canvas or moodle")
+    named = dict(column.partition("=")[::2] for column in columns)
+    for name in named:
+        course.set_files(name)
+    found = plain.marks(course, chosen_sets(course, sets, plain.with_marks(course)))
+    if not found:
+        raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
+    if not is_lms:
+        sheet = lms.Sheet(plain.as_csv(found) if form == "csv" else plain.as_json(found))
+    elif template:
+        sheet = (lms.fill_canvas if form == "canvas" else lms.fill_moodle)(template, found, partial, named)
+    else:
+        sheet = (lms.new_canvas if form == "canvas" else lms.new_moodle)(found, partial)
+    if output:
+        write_atomically(output, sheet.text.encode())
+    else:
         click.echo(sheet.text, nl=False)
-    for line in [*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks]:
-        err.print(f"[yellow]{escape(line)}")
+    _warn([*plain.unmarked(found, left_out=is_lms and not partial), *sheet.remarks])
     _end_with(sheet.problems)
+
+
+def _warn(remarks: list[str]) -> None:
+    for line in remarks:
+        err.print(f"[yellow]{escape(line)}")
 
 
 def _end_with(problems: list[str]) -> None:
@@ -400,20 +386,18 @@ def _end_with(problems: list[str]) -> None:
 
 @cli.command()
 @course_option
-@click.argument("sets", nargs=-1, metavar="[SET]...")
-@click.option("--seeds", default=200, show_default=True, help="Runs of the hidden checks with fresh inputs.")
+@sets_argument
+@click.option("--seeds", default=200, help="Runs of the hidden checks with fresh inputs.")
 @click.option("--quick", is_flag=True, help="Judge variants in this process instead of the sandbox.")
-@click.option("--jobs", "-j", default=os.cpu_count() or 1, show_default=True, help="Worker processes.")
+@jobs_option
 @json_option
-def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
+def audit(course: Course, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
     """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
     from autograder.audit.audit import audit_set
     from autograder.audit.report import print_table
 
-    with clear_errors():
-        course = course_in(folder)
-        names = chosen_sets(course, sets, course.set_names())
-        reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
+    names = chosen_sets(course, sets, course.set_names())
+    reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
     if as_json:
         click.echo(json.dumps([r.to_json() for r in reports]))
     else:
@@ -423,13 +407,13 @@ def audit(folder: Path, sets: tuple[str, ...], seeds: int, quick: bool, jobs: in
 
 
 @cli.command()
-@course_option
+@folder_option()
 @json_option
-def doctor(folder: Path, as_json: bool) -> None:
+def doctor(course: Path, as_json: bool) -> None:
     """Say what works on this machine, and how to mend what does not."""
     from autograder.doctor import examine
 
-    findings = examine(folder)
+    findings = examine(course)
     if as_json:
         click.echo(json.dumps([vars(f) for f in findings]))
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -118,6 +117,7 @@ class Course:
             raise CourseError(f"{self.root / CONFIG} cannot be read: {type(error).__name__}: {error}") from error
         self.config.CourseDirectory.root = str(self.root)
         self.dirs = CourseDirectory(config=self.config)
+        self.results_folder, self.report_folder = self.root / "results", self.root / "report"
         self._sets: dict[str, SetFiles] = {}
 
     @property
@@ -129,22 +129,12 @@ class Course:
         return self.root / str(self.dirs.source_directory)
 
     @property
-    def results_folder(self) -> Path:
-        return self.root / "results"
-
-    @property
-    def report_folder(self) -> Path:
-        return self.root / "report"
-
-    @property
     def feedback_folder(self) -> Path:
         return self.root / str(self.dirs.feedback_directory)
 
     def step_folder(self, step: str, student: str, name: str) -> Path:
         """The folder of one student's set in a step such as "submitted" or "autograded"."""
-        directory = getattr(self.dirs, f"{step}_directory")
-        structure = str(self.dirs.directory_structure)
-        return self.root / structure.format(nbgrader_step=directory, student_id=student, assignment_id=name)
+        return Path(self.dirs.format_path(getattr(self.dirs, f"{step}_directory"), student, name))
 
     def set_names(self) -> list[str]:
         """Names of the sets that have a source of their own name, a text or a notebook, in order."""
@@ -165,21 +155,20 @@ class Course:
             except BadText as error:
                 raise CourseError(str(error)) from error
             ignore = [*self.dirs.ignore, "*.ipynb", f"{name}.py", *PRIVATE]
-            files = {
-                os.path.relpath(path, folder): Path(path).read_bytes() for path in find_all_files(str(folder), ignore)
-            }
-            catalogue, shared = (_text_in(folder / own) for own in PRIVATE)
+            found = map(Path, find_all_files(str(folder), ignore))
+            files = {str(file.relative_to(folder)): file.read_bytes() for file in found}
+            private = (folder / own for own in PRIVATE)
+            catalogue, shared = (own.read_text(encoding="utf-8") if own.exists() else "" for own in private)
             self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files)
         return self._sets[name]
 
     def submissions(self, name: str) -> dict[str, Path]:
         """Folders with something handed in for a set, by student."""
-        pattern = self.step_folder("submitted", "*", name)
-        relative = pattern.relative_to(self.root)
-        place = relative.parts.index("*") if "*" in relative.parts else None
-        if place is None:
+        parts = self.step_folder("submitted", "*", name).relative_to(self.root).parts
+        if "*" not in parts:
             raise CourseError(f"directory_structure {self.dirs.directory_structure!r} needs a folder for each student")
-        above, below = self.root.joinpath(*relative.parts[:place]), relative.parts[place + 1 :]
+        place = parts.index("*")
+        above, below = self.root.joinpath(*parts[:place]), parts[place + 1 :]
         found = {}
         for student in sorted(above.iterdir()) if above.is_dir() else []:
             folder = student.joinpath(*below)
@@ -193,23 +182,23 @@ class Course:
 
     def unknown_folders(self) -> list[tuple[str, str]]:
         """(student, folder) of submissions that belong to no set of this course."""
-        known = set(self.set_names())
         pattern = self.step_folder("submitted", "*", "*").relative_to(self.root)
-        if pattern.parts.count("*") != 2:
+        places = [n for n, part in enumerate(pattern.parts) if part == "*"]
+        if len(places) != 2:
             return []
-        student, name = (n for n, part in enumerate(pattern.parts) if part == "*")
-        if self.dirs.directory_structure.index("{student_id}") > self.dirs.directory_structure.index("{assignment_id}"):
-            student, name = name, student
-        found = (p.relative_to(self.root).parts for p in sorted(self.root.glob(str(pattern))) if p.is_dir())
-        return [(parts[student], parts[name]) for parts in found if parts[name] not in known]
+        structure = self.dirs.directory_structure
+        if structure.index("{student_id}") > structure.index("{assignment_id}"):
+            places.reverse()
+        known, found = self.set_names(), []
+        for path in sorted(self.root.glob(str(pattern))):
+            student, name = (path.relative_to(self.root).parts[n] for n in places)
+            if path.is_dir() and name not in known:
+                found.append((student, name))
+        return found
 
     def has_submissions(self) -> list[str]:
         """Names of the sets for which anything has been handed in."""
         return [name for name in self.set_names() if self.submissions(name)]
-
-
-def _text_in(path: Path) -> str:
-    return path.read_text(encoding="utf-8") if path.exists() else ""
 
 
 def _read_source(folder: Path) -> tuple[Path, str]:

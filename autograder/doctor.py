@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import create_engine, text
+from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
@@ -30,24 +30,11 @@ class Finding:
     mend: str = ""
 
 
-def _python() -> Finding:
-    return Finding(
-        "Python", sys.version_info >= (3, 11), platform.python_version(), "use Python 3.11 or newer, then `make course`"
-    )
-
-
 def _package(name: str) -> Finding:
     try:
         return Finding(name, True, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
         return Finding(name, False, "not installed", "run `make course`, or pip install -r requirements.txt")
-
-
-def _bubblewrap() -> Finding:
-    path = find_bwrap()
-    return Finding(
-        "bubblewrap", path is not None, path or "not found", "install it (Debian, Ubuntu: apt-get install bubblewrap)"
-    )
 
 
 def _sandbox() -> Finding:
@@ -61,48 +48,45 @@ def _sandbox() -> Finding:
         student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
         student.channel.receive(time.monotonic() + 20)
         student.end()
-        again = sandbox.start(Limits())
-        again.end()
+        sandbox.start(Limits()).end()
         said = f"works ({warm:.1f} s to warm up, {(time.monotonic() - begin) * 1000:.0f} ms for each submission)"
         return Finding("sandbox", True, said)
     except SandboxRefused as refused:
-        return Finding(
-            "sandbox",
-            False,
-            str(refused),
+        mend = (
             "allow unprivileged user namespaces (sysctl user.max_user_namespaces, "
-            "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container",
+            "kernel.apparmor_restrict_unprivileged_userns=0) or run as root outside a container"
         )
+        return Finding("sandbox", False, str(refused), mend)
     finally:
         sandbox.close()
 
 
 def _database(course: Course) -> Finding:
-    shown = course.db_url if "@" not in course.db_url else course.db_url.split("@")[-1]
-    engine = create_engine(course.db_url)
+    shown = make_url(course.db_url).render_as_string(hide_password=True)
     try:
-        with engine.connect() as connection:
+        with create_engine(course.db_url, poolclass=NullPool).connect() as connection:
             connection.execute(text("select 1"))
         return Finding("gradebook", True, f"{shown} answers")
     except (SQLAlchemyError, ImportError) as error:
-        return Finding(
-            "gradebook",
-            False,
-            f"{shown}: {str(error).splitlines()[0]}",
-            "check c.CourseDirectory.db_url in nbgrader_config.py",
-        )
-    finally:
-        engine.dispose()
-
-
-def _disk(folder: Path) -> Finding:
-    free = shutil.disk_usage(folder).free
-    return Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results")
+        said = f"{shown}: {str(error).splitlines()[0]}"
+        return Finding("gradebook", False, said, "check c.CourseDirectory.db_url in nbgrader_config.py")
 
 
 def examine(folder: Path) -> list[Finding]:
     """All findings for this machine and a course folder."""
-    findings = [_python(), *map(_package, PACKAGES), _bubblewrap(), _sandbox(), _disk(folder)]
+    version, bwrap, free = platform.python_version(), find_bwrap(), shutil.disk_usage(folder).free
+    findings = [
+        Finding("Python", sys.version_info >= (3, 11), version, "use Python 3.11 or newer, then `make course`"),
+        *map(_package, PACKAGES),
+        Finding(
+            "bubblewrap",
+            bwrap is not None,
+            bwrap or "not found",
+            "install it (Debian, Ubuntu: apt-get install bubblewrap)",
+        ),
+        _sandbox(),
+        Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results"),
+    ]
     try:
         course = Course(folder)
         names = course.set_names()

@@ -10,8 +10,11 @@ import tempfile
 from pathlib import Path
 from typing import BinaryIO
 
-# separators, control characters, half characters, and marks that turn the direction of writing
-UNSAFE = re.compile("[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
+# separators, control characters, half characters, and what is not seen: two names that look the same are the same
+UNSAFE = re.compile(
+    "[/\\\\\x00-\x1f\x7f-\x9f\ud800-\udfff\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    "\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
 
 
 class NotOrdinary(OSError):

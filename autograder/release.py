@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from copy import deepcopy
+from logging.handlers import BufferingHandler
 from pathlib import Path
 
 import nbformat
@@ -21,7 +22,7 @@ from nbgrader.coursedir import CourseDirectory
 
 from autograder.course import PRIVATE, Course, CourseError, SetFiles
 from autograder.files import write_changed
-from autograder.judging.source import split_tests
+from autograder.judging.source import split_region, split_tests
 from autograder.notebook.places import release_view
 
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "BEGIN MARK SCHEME", "END MARK SCHEME")
@@ -66,7 +67,9 @@ def _generate(course: Course, files: SetFiles, place: Path) -> Path:
     config.CourseDirectory.assignment_id = name
     config.CourseDirectory.release_directory = str(place)
     config.SaveCells.enabled = False
-    said = _Said()
+    # keeps what nbgrader logs as errors: its exceptions only say "see the traceback above"
+    said = BufferingHandler(1000)
+    said.setLevel(logging.ERROR)
     logger = logging.Logger("release")
     logger.addHandler(said)
     dirs = CourseDirectory(config=config, log=logger)
@@ -75,26 +78,17 @@ def _generate(course: Course, files: SetFiles, place: Path) -> Path:
     try:
         converter.start()
     except NbGraderException as error:
-        raise ReleaseError(f"{name} is not released: {said.reason() or error}") from error
+        reason = _reason([record.getMessage() for record in said.buffer])
+        raise ReleaseError(f"{name} is not released: {reason or error}") from error
     return Path(dirs.format_path(str(place), ".", name))
 
 
-class _Said(logging.Handler):
-    """Keeps what nbgrader logs as errors: its exceptions only say "see the traceback above"."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
-
-    def reason(self) -> str:
-        """The last line of the first traceback, else the first error."""
-        for text in self.lines:
-            if text.startswith("Traceback"):
-                return re.sub(r"^[\w.]+: ", "", text.strip().splitlines()[-1])
-        return self.lines[0].splitlines()[0] if self.lines else ""
+def _reason(errors: list[str]) -> str:
+    """The last line of the first traceback, else the first error."""
+    for text in errors:
+        if text.startswith("Traceback"):
+            return re.sub(r"^[\w.]+: ", "", text.strip().splitlines()[-1])
+    return errors[0].splitlines()[0] if errors else ""
 
 
 def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterator[str]:
@@ -111,25 +105,13 @@ def leaks_in(course: Course, files: SetFiles, found: dict[str, bytes]) -> Iterat
     private = _private_lines(files)
     for path, data in found.items():
         text = data.decode("utf-8", "replace")
-        if Path(path).name in PRIVATE:
-            yield f"{path} is private"
-        for marker in MARKERS:
-            if marker in text:
-                yield f"{path} holds {marker!r}"
-        lines = {line.strip() for line in _lines(path, text)}
-        for line, what in private.items():
-            if line in lines:
-                yield f"{path} holds a line of {what}"
+        yield from (f"{path} holds {marker!r}" for marker in MARKERS if marker in text)
+        cells = nbformat.reads(text, as_version=4).cells if path.endswith(".ipynb") else []
+        texts = [cell.source for cell in cells] or [text]
+        lines = {line.strip() for part in texts for line in part.splitlines()}
+        yield from (f"{path} holds a line of {what}" for line, what in private.items() if line in lines)
     if notebook in found:
         yield from _differences(course, files, nbformat.reads(found[notebook].decode("utf-8"), as_version=4))
-
-
-def _lines(path: str, text: str) -> Iterator[str]:
-    if not path.endswith(".ipynb"):
-        yield from text.splitlines()
-        return
-    for cell in nbformat.reads(text, as_version=4).cells:
-        yield from cell.source.splitlines()
 
 
 def _private_lines(files: SetFiles) -> dict[str, str]:
@@ -140,41 +122,23 @@ def _private_lines(files: SetFiles) -> dict[str, str]:
     private = dict.fromkeys(_telling(files.set_checks), "set_checks.py")
     open_lines: set[str] = set()
     for cell in files.source.cells:
-        meta = cell.metadata.get("nbgrader", {})
-        where = f"'{meta.get('grade_id', cell.id)}'"
+        meta, seen, hidden = cell.metadata.get("nbgrader", {}), cell.source, ""
+        what = "the hidden tests"
         if meta.get("solution") and meta.get("grade"):
-            private.update(dict.fromkeys(_telling(cell.source), f"the model answer or rubric {where}"))
+            seen, hidden, what = "", cell.source, "the model answer or rubric"
         elif meta.get("solution"):
-            inside, outside = _solution_lines(cell.source)
-            private.update(dict.fromkeys(_telling(inside), f"the solution {where}"))
-            open_lines |= set(_telling(outside))
+            # without a region all of it is the solution
+            seen, hidden = split_region(seen, "SOLUTION") if "BEGIN SOLUTION" in seen else ("", seen)
+            what = "the solution"
         elif meta.get("grade"):
-            visible, hidden = split_tests(cell.source)
-            private.update(dict.fromkeys(_telling(hidden), f"the hidden tests {where}"))
-            open_lines |= set(_telling(visible))
-        else:
-            open_lines |= set(_telling(cell.source))
+            seen, hidden = split_tests(seen)
+        private.update(dict.fromkeys(_telling(hidden), f"{what} '{meta.get('grade_id', cell.id)}'"))
+        open_lines |= set(_telling(seen))
     return {line: what for line, what in private.items() if line not in open_lines}
 
 
 def _telling(text: str) -> list[str]:
-    lines = (line.strip() for line in text.splitlines())
-    return [line for line in lines if len(line) >= TELLING]
-
-
-def _solution_lines(text: str) -> tuple[str, str]:
-    """The text inside and outside the solution regions; without a region all of it is the solution."""
-    if "BEGIN SOLUTION" not in text:
-        return text, ""
-    inside: list[str] = []
-    outside: list[str] = []
-    within = False
-    for line in text.splitlines():
-        if "BEGIN SOLUTION" in line or "END SOLUTION" in line:
-            within = "BEGIN SOLUTION" in line
-        else:
-            (inside if within else outside).append(line)
-    return "\n".join(inside), "\n".join(outside)
+    return [line.strip() for line in text.splitlines() if len(line.strip()) >= TELLING]
 
 
 def _differences(course: Course, files: SetFiles, released: nbformat.NotebookNode) -> Iterator[str]:

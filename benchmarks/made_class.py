@@ -61,5 +61,5 @@ def _submission(files: SetFiles, source: Source, student: str, rng: random.Rando
             if source.solution_text(v.exercise) == text and v.is_right == (drawn >= WRONG)
         ]
         if drawn < WRONG + OTHER_RIGHT and variants:
-            changes.update([cell_with(source, rng.choice(variants))])
-    return submission(files, source.solutions, student, changes)
+            changes |= cell_with(source, rng.choice(variants))
+    return submission(files, {**source.solutions, **changes}, student)

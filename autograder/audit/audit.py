@@ -11,29 +11,21 @@ forked children of this process, which may loop for ever or eat memory.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
+import matplotlib
+import torch
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from autograder.audit.bench import (
-    PATIENCE,
-    SEED,
-    STUB,
-    TRIVIAL,
-    Bench,
-    as_bytes,
-    cell_with,
-    graded,
-    submission,
-)
+from autograder.audit.bench import PATIENCE, SEED, STUB, TRIVIAL, Bench, as_bytes, cell_with, graded, submission
 from autograder.audit.forked import Ran, run_apart
 from autograder.audit.mutants import Mutant, mutants_of, operators
 from autograder.audit.report import AuditReport, Breach, ExerciseAudit, SurvivorFound
@@ -42,7 +34,7 @@ from autograder.grading.runner import Settings
 from autograder.judging.source import BadSource, TestCell
 from autograder.judging.variants import BadCatalogue, Survivor, Variant
 from autograder.notebook.names import bound_names
-from autograder.results import GRADED, Exercise, Result
+from autograder.results import GRADED, Check, Exercise, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 
 # the rules of the house: points of a set, and the least shares of misconceptions named first and of mutants killed
@@ -55,78 +47,43 @@ RIGHT_SHARE_OF_SEEDS = 10
 TIMED_RUNS = 3
 BATCH_SECONDS = 4.0
 
+T = TypeVar("T")
+
 
 def audit_set(
     course: Course, name: str, seeds: int = 200, quick: bool = False, jobs: int = 1, sandbox: str = BUBBLEWRAP
 ) -> AuditReport:
-    """Audit one set of a course; `quick` leaves the sandbox out. Raises CourseError, SandboxRefused and NoMutants."""
+    """Audit one set of a course; `quick` leaves the sandbox out. Raises AutograderError."""
     operators()
     began = time.monotonic()
     report = AuditReport(name, seeds=seeds, quick=quick)
     files = course.set_files(name)
-    with _Bar(name) as bar, _one_thread():
-        try:
-            _Audit(files, report, Settings(sandbox=sandbox, jobs=jobs, seed=SEED), bar).run()
-        except (BadSource, BadCatalogue) as error:
-            report.breaches.append(Breach("source", "", str(error)))
+    torch.set_num_threads(1)  # its pool of threads does not live through a fork, and its children would wait for it
+    matplotlib.use("agg")
+    try:
+        _Audit(files, report, Settings(sandbox=sandbox, jobs=jobs, seed=SEED)).run()
+    except (BadSource, BadCatalogue) as error:
+        report.breaches.append(Breach("source", "", str(error)))
     report.audit_seconds = round(time.monotonic() - began, 1)
     return report
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    """torch with one thread: its pool of threads does not live through a fork, and its children would wait for it."""
-    import matplotlib
-    import torch
-
-    matplotlib.use("agg")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-class _Bar:
-    """A progress bar on stderr, drawn by this thread: a thread of its own would be cut off by a fork."""
-
-    def __init__(self, name: str) -> None:
-        console = Console(stderr=True)
-        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
-        self.progress = Progress(
-            *columns, console=console, auto_refresh=False, transient=True, disable=not console.is_terminal
-        )
-        self.name = name
-        self.task = self.progress.add_task(name, total=None)
-
-    def __enter__(self) -> _Bar:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.progress.stop()
-
-    def begin(self, what: str, total: int) -> None:
-        self.progress.reset(self.task, description=f"{self.name}: {what}", total=total)
-        self.progress.refresh()
-
-    def step(self) -> None:
-        self.progress.advance(self.task)
-        self.progress.refresh()
 
 
 class _Audit:
     """The audit of one set; fills in `report`."""
 
-    def __init__(self, files: SetFiles, report: AuditReport, settings: Settings, bar: _Bar) -> None:
-        self.files, self.report, self.settings, self.bar = files, report, settings, bar
+    def __init__(self, files: SetFiles, report: AuditReport, settings: Settings) -> None:
+        self.files, self.report, self.settings = files, report, settings
         self.bench = Bench.of_set(files)
         self.source = self.bench.source
         self.rows: dict[str, ExerciseAudit] = {}
 
     def breach(self, kind: str, exercise: str, text: str) -> None:
         self.report.breaches.append(Breach(kind, exercise, text))
+
+    def ask_least(self, kind: str, part: str, whole: str, least: float, what: str) -> None:
+        some, all_ = self.report.total(part), self.report.total(whole)
+        if all_ and some / all_ < least:
+            self.breach(kind, "", f"only {some} of {all_} {what} (at least {least:.0%})")
 
     def run(self) -> None:
         self.bench.prepare()
@@ -141,15 +98,20 @@ class _Audit:
         self.check_seeds()
 
     def apart(self, what: str, tasks: Sequence[tuple[Callable[[], Any], float]]) -> list[Ran]:
-        self.bar.begin(what, len(tasks))
-        with self.timed(what):
-            return run_apart(tasks, self.settings.jobs, lambda number, ran: self.bar.step())
+        """How the tasks ended, in their order."""
+        ended = dict(self.watched(what, run_apart(tasks, self.settings.jobs), len(tasks)))
+        return [ended[number] for number in range(len(tasks))]
 
-    @contextlib.contextmanager
-    def timed(self, phase: str) -> Iterator[None]:
+    def watched(self, what: str, things: Iterable[T], total: int) -> Iterator[T]:
+        """The things as they come, with a progress bar on stderr; notes the seconds of this part of the audit."""
         began = time.monotonic()
-        yield
-        self.report.phases[phase] = round(time.monotonic() - began, 1)
+        console = Console(stderr=True)
+        columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        # drawn by this thread: one of its own would be cut off by a fork
+        options: dict[str, Any] = {"auto_refresh": False, "transient": True, "disable": not console.is_terminal}
+        with Progress(*columns, console=console, **options) as bar:
+            yield from bar.track(things, total, description=f"{self.report.assignment}: {what}")
+        self.report.phases[what] = round(time.monotonic() - began, 1)
 
     # 1. the source and the reference
 
@@ -166,28 +128,25 @@ class _Audit:
         runs = self.apart("reference", [(partial(self.bench.reference, t), PATIENCE) for t in tests])
         self.report.reference_full = True
         for test, ran in zip(tests, runs, strict=True):
-            wrong = ran.lost or ran.value["wrong"]
-            if wrong:
+            checks, complaint, seconds = ran.value or ([], ran.lost, 0.0)
+            if complaint:
                 self.report.reference_full = False
-                self.breach("reference", test.grade_id, f"the reference solution does not get full marks: {wrong}")
-            if ran.value:
-                self._check_points(test, ran.value["checks"])
-                self.rows[test.grade_id].checks = len(ran.value["checks"])
-                self.rows[test.grade_id].seconds = round(ran.value["seconds"], 3)
+                self.breach("reference", test.grade_id, f"the reference solution does not get full marks: {complaint}")
+            if not ran.lost:
+                self._check_points(test, checks)
+                self.rows[test.grade_id].checks = len(checks)
+                self.rows[test.grade_id].seconds = round(seconds, 3)
 
-    def _check_points(self, test: TestCell, checks: list[list[Any]]) -> None:
-        names = [name for name, _, _ in checks]
-        for name in sorted({n for n in names if names.count(n) > 1}):
-            self.breach("source", test.grade_id, f"two checks are called '{name}'")
-        total = sum(points for _, points, _ in checks)
+    def _check_points(self, test: TestCell, checks: list[Check]) -> None:
+        for name, count in Counter(c.name for c in checks).items():
+            if count > 1:
+                self.breach("source", test.grade_id, f"two checks are called '{name}'")
+        total = sum(c.points for c in checks)
         if not math.isclose(total, test.points):
-            visible = "1 for the examples, " if not all(hidden for _, _, hidden in checks) else ""
-            self.breach(
-                "source",
-                test.grade_id,
-                f"the cell has {test.points:g} points, but its checks make {total:g} ({visible}the rest hidden)",
-            )
-        if not any(hidden for _, _, hidden in checks):
+            visible = "" if all(c.hidden for c in checks) else "1 for the examples, "
+            said = f"the cell has {test.points:g} points, but its checks make {total:g} ({visible}the rest hidden)"
+            self.breach("source", test.grade_id, said)
+        if not any(c.hidden for c in checks):
             self.breach("source", test.grade_id, "there is no hidden check")
 
     def check_source(self) -> None:
@@ -202,9 +161,8 @@ class _Audit:
                 self.breach("source", test.grade_id, "no solution cell stands before this test cell")
         for variant in self.source.catalogue.variants:
             if self.source.exercise_of(variant.exercise) is None:
-                self.breach(
-                    "source", "", f"the variant {variant.name!r} is for {variant.exercise!r}, which no test cell judges"
-                )
+                said = f"the variant {variant.name!r} is for {variant.exercise!r}, which no test cell judges"
+                self.breach("source", "", said)
         for cell in self.source.notebook.cells:
             meta = cell.metadata.get("nbgrader", {})
             written = meta.get("grade") and meta.get("solution")
@@ -241,11 +199,7 @@ class _Audit:
             self._variants_here()
         else:
             self._variants_in_sandbox()
-        wrong, named = self.report.total("wrong"), self.report.total("named")
-        if wrong and named / wrong < LEAST_NAMED:
-            self.breach(
-                "naming", "", f"only {named} of {wrong} misconceptions are named first (at least {LEAST_NAMED:.0%})"
-            )
+        self.ask_least("naming", "named", "wrong", LEAST_NAMED, "misconceptions are named first")
 
     def _variants_here(self) -> None:
         cases = [(t, vs) for t in self.source.tests.values() if (vs := self.variants_of(t))]
@@ -278,21 +232,18 @@ class _Audit:
         variants = [v for v in self.source.catalogue.variants if self.source.exercise_of(v.exercise)]
         whole = submission(self.files, self.source.solutions)
         cases = [("reference-0", whole), ("released", as_bytes(self.files.released))]
-        cases += [(f"{v.exercise}.{v.name}", self._with_variant(v)) for v in variants]
+        for v in variants:  # each in the cell of its exercise, and the reference everywhere else
+            texts = {**self.source.solutions, **cell_with(self.source, v)}
+            cases.append((f"{v.exercise}.{v.name}", submission(self.files, texts)))
         cases += [(f"reference-{n}", whole) for n in range(1, TIMED_RUNS + 1)]
-        self.bar.begin("submissions in the sandbox", len(cases))
-        with self.timed("submissions"):
-            results = graded(self.files, cases, self.settings, self.bar.step)
+        judged = graded(self.files, cases, self.settings)
+        results = {result.student: result for result in self.watched("submissions", judged, len(cases))}
         self._references_judged([results[f"reference-{n}"] for n in range(TIMED_RUNS + 1)])
         for exercise in results["released"].exercises:
             if exercise.score:
                 self.breach("trivial", exercise.grade_id, f"the released notebook as it is scores {exercise.score:g}")
         for variant in variants:
             self._result_judged(variant, results[f"{variant.exercise}.{variant.name}"])
-
-    def _with_variant(self, variant: Variant) -> bytes:
-        """The reference everywhere, and the variant in the cell of its exercise."""
-        return submission(self.files, self.source.solutions, change=dict([cell_with(self.source, variant)]))
 
     def _references_judged(self, results: list[Result]) -> None:
         result = results[0]
@@ -318,11 +269,8 @@ class _Audit:
         self._variant_judged(test, variant, complaint, [m.name for m in own.misconceptions])
         for grade_id, exercise in lost.items():
             if grade_id != test.grade_id:
-                self.breach(
-                    "independence",
-                    grade_id,
-                    f"loses marks with {variant.name} in {test.grade_id}: {_first_failure(exercise)}",
-                )
+                said = f"loses marks with {variant.name} in {test.grade_id}: {_first_failure(exercise)}"
+                self.breach("independence", grade_id, said)
 
     # 4. mutants
 
@@ -336,8 +284,8 @@ class _Audit:
         tasks = []
         for test, grade_id, mutant in cases:
             row = self.rows[test.grade_id]
-            task = partial(self.bench.mutant, test, grade_id, mutant.text, row.checks)
-            tasks.append((task, 5 + 10 * row.seconds))
+            tasks.append((partial(self.bench.mutant, test, grade_id, mutant.text, row.checks), 5 + 10 * row.seconds))
+        survivors = self.source.catalogue.survivors
         used: set[int] = set()
         for (test, grade_id, mutant), ran in zip(cases, self.apart("mutants", tasks), strict=True):
             row = self.rows[test.grade_id]
@@ -345,32 +293,20 @@ class _Audit:
             if ran.lost or not ran.value:
                 row.killed += 1
                 continue
-            why = self._explanation(grade_id, mutant, used)
+            names = bound_names(self.source.solutions[grade_id])
+            fit = [n for n, e in enumerate(survivors) if e.exercise in names and explains(e, mutant)]
+            used.update(fit)
+            why = survivors[fit[0]].why if fit else ""
             row.explained += bool(why)
             found = SurvivorFound(test.grade_id, mutant.operator, mutant.line, mutant.old, mutant.new, why)
             self.report.survivors.append(found)
             if not why:
                 self.breach("mutant", test.grade_id, f"no test notices line {mutant.line}: {mutant.old} → {mutant.new}")
-        for number, entry in enumerate(self.source.catalogue.survivors):
+        for number, entry in enumerate(survivors):
             if number not in used:
-                self.breach(
-                    "mutant",
-                    "",
-                    f"no survivor of {entry.exercise!r} turns {entry.old!r} into {entry.new!r}: drop that line",
-                )
-        mutants, killed = self.report.total("mutants"), self.report.total("killed")
-        if mutants and killed / mutants < LEAST_KILLED:
-            self.breach("mutant", "", f"only {killed} of {mutants} mutants are killed (at least {LEAST_KILLED:.0%})")
-
-    def _explanation(self, grade_id: str, mutant: Mutant, used: set[int]) -> str:
-        """Why this survivor is no worse than the reference, as the catalogue says; marks what is used."""
-        why = ""
-        names = bound_names(self.source.solutions[grade_id])
-        for number, entry in enumerate(self.source.catalogue.survivors):
-            if entry.exercise in names and explains(entry, mutant):
-                used.add(number)
-                why = why or entry.why
-        return why
+                said = f"no survivor of {entry.exercise!r} turns {entry.old!r} into {entry.new!r}: drop that line"
+                self.breach("mutant", "", said)
+        self.ask_least("mutant", "killed", "mutants", LEAST_KILLED, "mutants are killed")
 
     # 5. seeds
 
@@ -388,7 +324,7 @@ class _Audit:
         told: dict[tuple[str, str], list[tuple[int, str]]] = {}
         for (test, variant, batch), ran in zip(cases, self.apart("seeds", tasks), strict=True):
             who = variant.name if variant else "the reference"
-            found = [(s, f"the checks do not end ({ran.lost})") for s in batch] if ran.lost else map(tuple, ran.value)
+            found = [(s, f"the checks do not end ({ran.lost})") for s in batch] if ran.lost else ran.value
             for seed, complaint in found:
                 is_wrong = variant is not None and not variant.is_right
                 if bool(complaint) != is_wrong:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -19,7 +20,6 @@ from typing import Any
 import nbformat
 import numpy as np
 
-from autograder.audit.mutants import BEGIN, END
 from autograder.course import SetFiles
 from autograder.grading.runner import Prepared, Run, Settings, local_executor
 from autograder.grading.store import Store
@@ -31,7 +31,7 @@ from autograder.judging.test_cells import Outcome, run_test_cell
 from autograder.judging.transports import LocalTransport
 from autograder.judging.variants import Variant, value_for
 from autograder.notebook.names import bound_names
-from autograder.results import Result
+from autograder.results import Check, Result
 
 SEED = 1
 STUDENT = "student-01"
@@ -48,7 +48,7 @@ Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is 
 
 @dataclass
 class Bench:
-    """Runs test cells on answers made here. Its methods run in forked children and return JSON data."""
+    """Runs test cells on answers made here. Its methods run in forked children and return what can be pickled."""
 
     source: Judged
     released: dict[str, str]
@@ -68,15 +68,14 @@ class Bench:
         before: dict[str, Any] | None = None
         between: list[tuple[str, str]] = []
         for cell in self.source.notebook.cells:
-            meta = cell.metadata.get("nbgrader", {})
+            meta, text = cell.metadata.get("nbgrader", {}), cell.source
+            grade_id = meta.get("grade_id", "")
             if cell.cell_type != "code":
                 continue
-            grade_id = meta.get("grade_id", "")
             if meta.get("grade"):
                 stages[grade_id] = (dict(namespace) if before is None else before, between)
                 before, between = None, []
                 continue
-            text = cell.source
             if not meta and "student_id" in bound_names(text):
                 text = f"student_id = {STUDENT!r}"
             if meta.get("solution") and before is None:
@@ -112,14 +111,11 @@ class Bench:
 
     # tasks
 
-    def reference(self, test: TestCell) -> dict[str, Any]:
+    def reference(self, test: TestCell) -> tuple[list[Check], str, float]:
+        """The checks, the complaint, and the seconds it took."""
         begin = time.monotonic()
         outcome = self.run_cell(test)
-        return {
-            "seconds": time.monotonic() - begin,
-            "checks": [[c.name, c.points, c.hidden] for c in outcome.checks],
-            "wrong": complaint(outcome),
-        }
+        return outcome.checks, complaint(outcome), time.monotonic() - begin
 
     def mutant(self, test: TestCell, grade_id: str, text: str, checks: int) -> bool:
         """Whether the mutant gets full marks."""
@@ -128,10 +124,10 @@ class Bench:
 
     def trivial(self, test: TestCell, kind: str) -> list[str]:
         """The checks that a trivial answer passes."""
-        if kind == STUB:
-            outcome = self.run_cell(test, {s: self.released[s] for s in test.solution_ids})
-        else:
-            outcome = self.run_cell(test, put=self.trivial_answers(test, kind))
+        stubs = {s: self.released[s] for s in test.solution_ids}
+        outcome = (
+            self.run_cell(test, stubs) if kind == STUB else self.run_cell(test, {}, self.trivial_answers(test, kind))
+        )
         return [c.name for c in outcome.checks if c.passed]
 
     def trivial_answers(self, test: TestCell, kind: str) -> Answers:
@@ -150,8 +146,8 @@ class Bench:
                 answers[name] = _zeros(value), f"{name} = 0"
         return answers
 
-    def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[list[Any]]:
-        """[seed, complaint] for each seed: "" where the answer gets full marks."""
+    def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[tuple[int, str]]:
+        """(seed, complaint) for each seed: "" where the answer gets full marks."""
         found = []
         for seed in seeds:
             student_id = f"student-{seed}"
@@ -160,10 +156,10 @@ class Bench:
             if variant is not None:
                 namespace[variant.exercise] = value_for(variant, namespace, student_id)
                 sources[variant.exercise] = variant.source
-            found.append([seed, complaint(self._judge(test, namespace, sources, seed))])
+            found.append((seed, complaint(self._judge(test, namespace, sources, seed))))
         return found
 
-    def variants(self, test: TestCell, variants: list[Variant]) -> list[list[Any]]:
+    def variants(self, test: TestCell, variants: list[Variant]) -> list[tuple[str, list[str]]]:
         """For each variant: its complaint and the names recognised in it, as in a submission but without sandbox."""
         expected = self.source.reference_outcome(test, SEED, STUDENT)
         known = self.source.catalogue.wrong_of(test.names)
@@ -171,21 +167,16 @@ class Bench:
         outcomes = {(v.exercise, v.name): o for v, o in self.source.variant_outcomes(test, asked, SEED, STUDENT)}
         runs = [(v, outcomes[v.exercise, v.name].transcript) for v in known]
         found = []
-        for variant in variants:
-            outcome = outcomes[variant.exercise, variant.name]
-            named = [v.name for v in recognise(outcome.transcript, expected.transcript, runs)]
-            found.append([complaint(outcome), named])
+        for outcome in (outcomes[v.exercise, v.name] for v in variants):
+            named = recognise(outcome.transcript, expected.transcript, runs)
+            found.append((complaint(outcome), [v.name for v in named]))
         return found
 
 
 def complaint(outcome: Outcome) -> str:
     """The first thing that keeps an answer from full marks; "" for full marks."""
-    if outcome.internal and not outcome.checks:
-        return outcome.internal[0]
-    for check in outcome.checks:
-        if not check.passed:
-            return f"'{check.name}': {check.reason or check.verdict}"
-    return outcome.internal[0] if outcome.internal else ""
+    failed = [f"'{c.name}': {c.reason or c.verdict}" for c in outcome.checks if not c.passed]
+    return next(iter([*failed, *outcome.internal]), "")
 
 
 def _trivial_callable(reference: Any, kind: str) -> Any:
@@ -242,63 +233,47 @@ def _numbers(value: Any) -> bool:
     return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
 
 
-def submission(
-    files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT, change: dict[str, str] | None = None
-) -> bytes:
-    """A notebook as a student would hand it in: the released one with `solutions` (by grade_id) and then `change`."""
+def submission(files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT) -> bytes:
+    """A notebook as a student would hand it in: the released one with `solutions`, the texts of cells by grade_id."""
     notebook = deepcopy(files.released)
     for cell in notebook.cells:
         meta = cell.metadata.get("nbgrader", {})
         if not meta and cell.cell_type == "code" and "student_id" in bound_names(cell.source):
             cell.source = f"student_id = {student_id!r}"
         elif meta.get("solution") and cell.cell_type == "code":
-            text = (change or {}).get(meta["grade_id"], solutions[meta["grade_id"]])
-            cell.source = _unmarked(text)
+            lines = solutions[meta["grade_id"]].split("\n")
+            cell.source = "\n".join(line for line in lines if not re.search("(BEGIN|END) SOLUTION", line))
         elif meta.get("solution"):
             cell.source = "An answer in words."
     return as_bytes(notebook)
 
 
-def cell_with(source: Source, variant: Variant) -> tuple[str, str]:
-    """Where the variant belongs: the grade_id of its exercise's cell, and the text of that cell with it."""
+def cell_with(source: Source, variant: Variant) -> dict[str, str]:
+    """The grade_id of the cell where the variant belongs, and the text of that cell with it."""
     grade_id, text = next((g, t) for g, t in source.solutions.items() if variant.exercise in bound_names(t))
     if variant.whole_cell:
-        return grade_id, variant.source
+        return {grade_id: variant.source}
     value = variant.name if callable(source.reference[variant.exercise]) else f"{variant.name}(student_id)"
-    return grade_id, f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"
-
-
-def _unmarked(text: str) -> str:
-    return "\n".join(line for line in text.split("\n") if BEGIN not in line and END not in line)
+    return {grade_id: f"{text}\n\n\n{variant.source}\n\n\n{variant.exercise} = {value}"}
 
 
 def as_bytes(notebook: nbformat.NotebookNode) -> bytes:
     return str(nbformat.writes(notebook)).encode()
 
 
-def graded(
-    files: SetFiles, submissions: list[tuple[str, bytes]], settings: Settings, done: Callable[[], None]
-) -> dict[str, Result]:
-    """Judge submissions (a student's name and a notebook's bytes) as any class is judged; `done` is told of each."""
-    results: dict[str, Result] = {}
-
-    def keep(result: Result) -> None:
-        results[result.student] = result
-        done()
-
-    with tempfile.TemporaryDirectory(prefix="audit-") as folder:
-        run = Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs + 2)
-        try:
-            for student, data in submissions:
-                prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])
-                if isinstance(prepared, Result):
-                    keep(prepared)
-                else:
-                    for step in run.submit(prepared):
-                        keep(step.result)
-            while run.pending:
-                for step in run.wait():
-                    keep(step.result)
-        finally:
-            run.close()
-    return results
+def graded(files: SetFiles, submissions: list[tuple[str, bytes]], settings: Settings) -> Iterator[Result]:
+    """Judge submissions (a student's name and a notebook's bytes) as any class is judged; results as they come."""
+    with (
+        tempfile.TemporaryDirectory(prefix="audit-") as folder,
+        contextlib.closing(
+            Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs + 2)
+        ) as run,
+    ):
+        for student, data in submissions:
+            prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])
+            if isinstance(prepared, Result):
+                yield prepared
+            else:
+                yield from (step.result for step in run.submit(prepared))
+        while run.pending:
+            yield from (step.result for step in run.wait())

@@ -16,24 +16,17 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
-from types import CodeType, ModuleType
+from types import CodeType
 from typing import Any
 
-from autograder.errors import AutograderError
-
-BEGIN, END = "BEGIN SOLUTION", "END SOLUTION"
+from autograder.errors import missing_extra
+from autograder.judging.source import split_region
 
 _RANDOM = ("VariableReplacer", "VariableInserter")
 _SYMMETRIC = {"maximum", "minimum", "max", "min", "add", "multiply", "logical_and", "logical_or", "isclose", "allclose"}
 _BITS = ("RShift", "LShift", "BitOr", "BitAnd", "BitXor")
 
-_Place = tuple[int, int]  # line and column
 _Node = ast.stmt | ast.expr | ast.keyword
-
-
-class NoMutants(AutograderError):
-    """cosmic-ray is missing; the message says how to install it."""
 
 
 @dataclass(frozen=True)
@@ -49,44 +42,17 @@ class Mutant:
 
 def mutants_of(cell: str) -> list[Mutant]:
     """The mutants of a solution cell, in the order of their lines; none two of which compile to the same code."""
-    tree = ast.parse(cell)
-    lines = cell.split("\n")
-    allowed = _student_lines(lines)
-    quiet = _quiet_lines(tree)
-    seen = {_fingerprint(cell)}
+    tree, lines = ast.parse(cell), cell.split("\n")
+    given = split_region(cell, "SOLUTION")[0].split("\n") if "BEGIN SOLUTION" in cell else [""] * len(lines)
+    seen = {_noticeable(cell), None}
     found = []
     for operator, text in [*_by_cosmic_ray(cell), *_by_dropping(cell, tree), *_by_swapping(cell, tree)]:
-        key = _fingerprint(text)
-        if key is None or key in seen:
-            continue
         first, last, old, new = _difference(lines, text.split("\n"))
-        if any(n not in allowed or n in quiet for n in range(first, last + 1)):
-            continue
-        seen.add(key)
-        found.append(Mutant(text, operator, first, old, new))
+        code = _noticeable(text)
+        if code not in seen and not any(given[first - 1 : last]):
+            seen.add(code)
+            found.append(Mutant(text, operator, first, old, new))
     return sorted(found, key=lambda m: m.line)
-
-
-def _student_lines(lines: list[str]) -> set[int]:
-    """Numbers of the lines that students write; all where the cell has no marks."""
-    if not any(BEGIN in line for line in lines):
-        return set(range(1, len(lines) + 1))
-    inside, numbers = False, set()
-    for number, line in enumerate(lines, 1):
-        if BEGIN in line or END in line:
-            inside = BEGIN in line
-        elif inside:
-            numbers.add(number)
-    return numbers
-
-
-def _quiet_lines(tree: ast.Module) -> set[int]:
-    """Lines that no test has to notice: docstrings and the texts of errors that span lines of their own."""
-    quiet: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            quiet |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
-    return quiet
 
 
 def _difference(old: list[str], new: list[str]) -> tuple[int, int, str, str]:
@@ -100,28 +66,25 @@ def _difference(old: list[str], new: list[str]) -> tuple[int, int, str, str]:
     return first + 1, max(last, first + 1), before, after
 
 
-def _fingerprint(text: str) -> tuple[object, ...] | None:
-    """Equal for cells that do the same to the letter, whatever their layout; None for what is no Python."""
+def _noticeable(text: str) -> CodeType | None:
+    """The code of a cell without what no test has to notice; None for what is no Python.
+
+    It is equal for cells that differ only in layout, in type annotations, or in what `raise` and `assert` say.
+    """
+    place = {"lineno": 1, "col_offset": 0, "end_lineno": 1, "end_col_offset": 0}
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return _code_key(compile(text, "<mutant>", "exec"))
+        with warnings.catch_warnings(action="ignore"):
+            tree = ast.parse(text)
+            for node in ast.walk(tree):
+                for part in ("annotation", "returns", "exc", "msg"):
+                    if getattr(node, part, None) is not None:
+                        setattr(node, part, ast.Constant(None))
+            for node in ast.walk(tree):
+                if "lineno" in node._attributes:
+                    vars(node).update(place)
+            return compile(tree, "<mutant>", "exec")
     except (SyntaxError, ValueError, OverflowError):
         return None
-
-
-def _code_key(code: CodeType) -> tuple[object, ...]:
-    constants = tuple(_code_key(c) if isinstance(c, CodeType) else (type(c).__name__, repr(c)) for c in code.co_consts)
-    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
-    return code.co_name, code.co_code, constants, names, code.co_argcount, code.co_kwonlyargcount, code.co_flags
-
-
-def _cosmic_ray(module: str) -> ModuleType:
-    """A module of cosmic-ray, which only the audit needs. Raises NoMutants where it is not installed."""
-    try:
-        return import_module(f"cosmic_ray.{module}")
-    except ModuleNotFoundError as error:
-        raise NoMutants(f"an audit needs cosmic-ray ({error}): pip install 'attention-by-hand[audit]'") from None
 
 
 @cache
@@ -129,64 +92,34 @@ def operators() -> list[tuple[str, Any]]:
     """cosmic-ray's operators but those that draw at random, and those whose result can only be a type error.
 
     Arithmetic becomes other arithmetic and bit operations other bit operations: a float shifted by a float says
-    nothing about the tests. `==` never becomes `is`, which on arrays and on small numbers is chance. Raises NoMutants.
+    nothing about the tests. `==` never becomes `is`, which on arrays and on small numbers is chance. Raises
+    AutograderError where cosmic-ray is not installed.
     """
-    plugins = _cosmic_ray("plugins")
+    try:
+        from cosmic_ray.plugins import get_operator, operator_names
+    except ImportError as error:
+        raise missing_extra("an audit", "audit") from error
+    identity = ("Is", "IsNot")
     kept = []
-    for full_name in plugins.operator_names():
+    for full_name in operator_names():
         name = full_name.rpartition("/")[2]
-        if name in _RANDOM:
-            continue
         kind, _, change = name.partition("_")
         old, _, new = change.partition("_")
-        if kind == "ReplaceBinaryOperator" and (old in _BITS) != (new in _BITS):
-            continue
-        identity = {"Is", "IsNot"}
-        if kind == "ReplaceComparisonOperator" and (old in identity) != (new in identity):
-            continue
-        kept.append((name, plugins.get_operator(full_name)()))
+        alike = {"ReplaceBinaryOperator": _BITS, "ReplaceComparisonOperator": identity}.get(kind, ())
+        if name not in _RANDOM and (old in alike) == (new in alike):
+            kept.append((name, get_operator(full_name)()))
     return kept
 
 
 def _by_cosmic_ray(cell: str) -> Iterator[tuple[str, str]]:
-    trees, mutate_code = _cosmic_ray("ast"), _cosmic_ray("mutating").mutate_code
-    skipped = _annotations_and_errors(cell)
+    from cosmic_ray.mutating import mutate_code
+
     for name, operator in operators():
-        places = [place for node in trees.ast_nodes(trees.get_ast(cell)) for place in operator.mutation_positions(node)]
-        for occurrence, (start, end) in enumerate(places):
-            if any(first <= start and end <= last for first, last in skipped):
-                continue
+        for occurrence in itertools.count():
             text = mutate_code(cell, operator, occurrence)
-            if text is not None:
-                yield name, text
-
-
-def _annotations_and_errors(cell: str) -> list[tuple[_Place, _Place]]:
-    """Stretches that decide nothing a test could see: type annotations, and the texts of `raise` and `assert`."""
-    stretches = []
-    for node in ast.walk(ast.parse(cell)):
-        part: ast.expr | None = None
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            part = node.returns
-        elif isinstance(node, (ast.arg, ast.AnnAssign)):
-            part = node.annotation
-        elif isinstance(node, ast.Raise):
-            part = node.exc
-        elif isinstance(node, ast.Assert):
-            part = node.msg
-        if part is not None:
-            stretches.append(_places(cell.split("\n"), part))
-    return stretches
-
-
-def _places(lines: list[str], node: _Node) -> tuple[_Place, _Place]:
-    """Where a node begins and ends: line and column, in characters (ast counts columns in bytes)."""
-
-    def place(line: int, offset: int) -> _Place:
-        return line, len(lines[line - 1].encode()[:offset].decode(errors="ignore"))
-
-    assert node.end_lineno is not None and node.end_col_offset is not None, "the node was parsed from text"
-    return place(node.lineno, node.col_offset), place(node.end_lineno, node.end_col_offset)
+            if text is None:
+                break
+            yield name, text
 
 
 def _by_dropping(cell: str, tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -236,11 +169,12 @@ def _may_drop(node: ast.stmt) -> bool:
 
 
 def _span(cell: str, node: _Node) -> tuple[int, int]:
-    """Where a node begins and ends in the text, in characters."""
-    lines = cell.split("\n")
-    starts = [0, *itertools.accumulate(len(line) + 1 for line in lines)]
-    (first, begin), (last, end) = _places(lines, node)
-    return starts[first - 1] + begin, starts[last - 1] + end
+    """Where a node begins and ends in the text, in characters (ast counts columns in bytes)."""
+    lines = cell.encode().splitlines(keepends=True)
+    assert node.end_lineno is not None and node.end_col_offset is not None, "the node was parsed from text"
+    places = ((node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset))
+    begin, end = (len((b"".join(lines[: line - 1]) + lines[line - 1][:column]).decode()) for line, column in places)
+    return begin, end
 
 
 def _replaced(cell: str, node: _Node, text: str) -> str:

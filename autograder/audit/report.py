@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -88,48 +87,38 @@ class AuditReport:
         return {"ok": self.ok, **asdict(self)}
 
 
-SETS: dict[str, Callable[[AuditReport], str]] = {
-    "ref.": lambda r: "full" if r.reference_full else "[red]not full[/]",
-    "right full": lambda r: _share(r.total("right_full"), r.total("right")),
-    "wrong caught": lambda r: _share(r.total("caught"), r.total("wrong")),
-    "wrong named": lambda r: _share(r.total("named"), r.total("wrong")),
-    "trivial at 0": lambda r: _share(r.total("trivial_zero"), r.total("trivial")),
-    "mutants killed": lambda r: _share(r.total("killed"), r.total("mutants")),
-    "rest explained": lambda r: _share(r.total("explained"), len(r.survivors)) if r.survivors else "–",
-    "seeds flaky": lambda r: f"[red]{r.flaky}/{r.seeds}[/]" if r.flaky else f"0/{r.seeds}",
-    "s each": lambda r: "–" if r.seconds_per_submission is None else f"{r.seconds_per_submission:.2f}",
-    "breaches": lambda r: "[green]none[/]" if r.ok else f"[red]{len(r.breaches)}[/]",
+SHARES = {
+    "right full": ("right_full", "right"),
+    "wrong caught": ("caught", "wrong"),
+    "wrong named": ("named", "wrong"),
+    "trivial at 0": ("trivial_zero", "trivial"),
+    "mutants killed": ("killed", "mutants"),
 }
-EXERCISES: dict[str, Callable[[ExerciseAudit], str]] = {
-    "points": lambda e: f"{e.points:g}",
-    "checks": lambda e: "written" if e.kind == "written" else str(e.checks),
-    "right full": lambda e: _share(e.right_full, e.right),
-    "wrong caught": lambda e: _share(e.caught, e.wrong),
-    "wrong named": lambda e: _share(e.named, e.wrong),
-    "trivial at 0": lambda e: _share(e.trivial_zero, e.trivial),
-    "mutants killed": lambda e: _share(e.killed, e.mutants),
-    "ms": lambda e: f"{1000 * e.seconds:.0f}",
-}
+"""The columns of both tables that say how many of how many."""
 
 
 def print_table(reports: list[AuditReport], console: Console | None = None) -> None:
     """One table with a row for each set; then, for each set, its exercises, survivors and breaches."""
-    console = console or _console()
-    table = _table("set", "Audit", SETS)
-    for report in reports:
-        table.add_row(report.assignment, *(show(report) for show in SETS.values()))
+    if console is None:
+        console = Console(highlight=False)
+        console.width = console.width if console.is_terminal else 110  # wide enough in a file or a log
+    table = _table("set", "Audit", "ref.", *SHARES, "rest explained", "seeds flaky", "s each", "breaches")
+    for r in reports:
+        table.add_row(
+            r.assignment,
+            "full" if r.reference_full else "[red]not full[/]",
+            *(_share(r.total(part), r.total(whole)) for part, whole in SHARES.values()),
+            _share(r.total("explained"), len(r.survivors)) if r.survivors else "–",
+            f"[red]{r.flaky}/{r.seeds}[/]" if r.flaky else f"0/{r.seeds}",
+            "–" if r.seconds_per_submission is None else f"{r.seconds_per_submission:.2f}",
+            "[green]none[/]" if r.ok else f"[red]{len(r.breaches)}[/]",
+        )
     console.print(table)
-    for report in reports:
-        _print_details(report, console)
+    for r in reports:
+        _print_details(r, console)
 
 
-def _console() -> Console:
-    """Standard output, wide enough for the table where it is a file or a log."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=110)
-
-
-def _table(first: str, title: str, columns: Iterable[str]) -> Table:
+def _table(first: str, title: str, *columns: str) -> Table:
     table = Table(first, title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.columns[0].no_wrap = True
     for header in columns:
@@ -144,10 +133,11 @@ def _share(part: int, whole: int) -> str:
 def _print_details(report: AuditReport, console: Console) -> None:
     how = ", without the sandbox" if report.quick else ""
     title = f"{report.assignment}: {report.points:g} points; audited in {report.audit_seconds:.0f} s{how}"
-    table = _table("exercise", title, EXERCISES)
-    for row in report.exercises:
-        shown = 2 if row.kind == "written" else None  # nothing is counted of a question that people mark
-        table.add_row(row.grade_id, *(show(row) for show in list(EXERCISES.values())[:shown]))
+    table = _table("exercise", title, "points", "checks", *SHARES, "ms")
+    for e in report.exercises:
+        counted = [_share(getattr(e, part), getattr(e, whole)) for part, whole in SHARES.values()]
+        numbers = [str(e.checks), *counted, f"{1000 * e.seconds:.0f}"]
+        table.add_row(e.grade_id, f"{e.points:g}", *(["written"] if e.kind == "written" else numbers))
     console.print(table)
     for name in report.unnamed:
         console.print(f"  [yellow]misconception[/] {escape(name)}")

@@ -19,7 +19,6 @@ from nbgrader.api import (
     Notebook,
     SolutionCell,
     SourceCell,
-    SubmittedAssignment,
     SubmittedNotebook,
     TaskCell,
 )
@@ -30,7 +29,7 @@ from sqlalchemy.orm import Session
 from traitlets.utils.importstring import import_item
 
 from autograder.course import Course, CourseError, SetFiles
-from autograder.gradebook.database import course_id, in_transaction, insert_rows
+from autograder.gradebook.database import course_id, in_transaction, insert_rows, of_cells
 from autograder.text import shown
 
 REMOVED = "removed-marks.jsonl"
@@ -175,21 +174,12 @@ def _remove_cells(db: Session, cells: Sequence[BaseCell]) -> list[Values]:
         return []
     ids = [c.id for c in cells]
     entered: list[Values] = []
-    by_hand: dict[Any, Values] = {
-        Grade: {"manual_score": Grade.manual_score, "extra_credit": Grade.extra_credit},
-        Comment: {"comment": Comment.manual_comment},
-    }
-    for table, columns in by_hand.items():
-        found = db.execute(
-            select(SubmittedAssignment.student_id, BaseCell.name, *columns.values())
-            .select_from(table)
-            .join(SubmittedNotebook, SubmittedNotebook.id == table.notebook_id)
-            .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-            .join(BaseCell, BaseCell.id == table.cell_id)
-            .where(table.cell_id.in_(ids), or_(*(c.is_not(None) for c in columns.values())))
-        )
-        entered += [dict(zip(("student", "cell", *columns), row, strict=True)) for row in found]
-        db.execute(delete(table).where(table.cell_id.in_(ids)))
+    by_hand = (Grade, Grade.manual_score, Grade.extra_credit), (Comment, Comment.manual_comment.label("comment"))
+    for table, *columns in by_hand:
+        gone = table.cell_id.in_(ids)
+        found = db.execute(of_cells(table, *columns).where(gone, or_(*(c.is_not(None) for c in columns))))
+        entered += [dict(row) for row in found.mappings()]
+        db.execute(delete(table).where(gone))
     for cell in cells:
         db.expire(cell)
         db.delete(cell)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
-
-from nbformat import NotebookNode
 
 from autograder.course import Course, SetFiles
 from autograder.files import write_changed
@@ -19,16 +18,11 @@ RUBRIC = "autograder_rubric"
 """Metadata of a cell that only those who mark may see."""
 
 
-def autograded_notebook(files: SetFiles, result: Result) -> NotebookNode:
+def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
     """What formgrader shows: the executed notebook, with the rubric behind each written answer.
 
-    Where there is none: the set, with the reason on top of it.
+    Where there is none: the set, with the reason on top of it. It shares what it is made of: not to be changed.
     """
-    return json.loads(_bytes(_plain(files, result)), object_hook=NotebookNode)  # type: ignore[no-any-return]
-
-
-def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
-    """`autograded_notebook` as plain data, which shares what it is made of: to be written out, not to be changed."""
     if result.notebook is not None:
         return {**result.notebook, "cells": list(_with_rubrics(result.notebook["cells"], files.rubrics))}
     reason = html.escape(any_database_takes(result.reason))
@@ -46,23 +40,9 @@ def _with_rubrics(cells: list[dict[str, Any]], rubrics: dict[str, str]) -> Itera
             yield new_cell("markdown", said, f"rubric-{number}", {RUBRIC: grade_id})
 
 
-def without_rubrics(notebook: NotebookNode) -> NotebookNode:
-    """The notebook as its student may see it."""
-    notebook.cells = [c for c in notebook.cells if RUBRIC not in c.metadata]
-    return notebook
-
-
 def any_database_takes(text: str) -> str:
     """The text without NUL, and with `?` for half characters."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
-
-
-def _bytes(notebook: Any) -> bytes:
-    """The notebook as a file; half characters of a student's output, which no file can hold, become `?`.
-
-    Without line breaks: those would take ten times as long to write, and only programs read this file.
-    """
-    return json.dumps(notebook, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
@@ -73,7 +53,9 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
     """
     folder = course.step_folder("autograded", result.student, files.name)
     submitted = course.step_folder("submitted", result.student, files.name)
-    wanted = {f"{files.name}.ipynb": _bytes(_plain(files, result)), **files.files}
+    # Without line breaks, which would take ten times as long. No file can hold half characters: they become `?`.
+    notebook = json.dumps(_plain(files, result), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+    wanted = {f"{files.name}.ipynb": notebook, **files.files}
     if read_timestamp(submitted)[0] is not None:
         wanted[TIMESTAMP] = stamp_bytes(submitted)
     else:
@@ -83,26 +65,27 @@ def write_autograded(course: Course, files: SetFiles, result: Result) -> None:
 
 
 class Answers:
-    """A student's answers by grade_id, now and in the run before; both are read when something is asked."""
+    """A student's answers by grade_id, now and in the run before (None: not known); both are read when asked for."""
 
     def __init__(self, course: Course, files: SetFiles, result: Result) -> None:
-        self._course, self._files, self._result = course, files, result
-        self._read: tuple[dict[str, str], dict[str, str] | None] | None = None
+        self.course, self.files, self.result = course, files, result
 
-    def same(self, grade_ids: list[str]) -> bool:
-        """Whether these answers are what they were; False where nothing is known of the run before."""
-        if self._read is None:
-            self._read = _answers(_plain(self._files, self._result)), self._before()
-        now, before = self._read
-        return before is not None and all(before.get(i) == now.get(i) for i in grade_ids)
+    @cached_property
+    def now(self) -> dict[str, str]:
+        return _answers(_plain(self.files, self.result))
 
-    def _before(self) -> dict[str, str] | None:
-        name = self._files.name
-        path = self._course.step_folder("autograded", self._result.student, name) / f"{name}.ipynb"
+    @cached_property
+    def before(self) -> dict[str, str] | None:
+        name = self.files.name
+        path = self.course.step_folder("autograded", self.result.student, name) / f"{name}.ipynb"
         try:
             return _answers(json.loads(path.read_bytes()))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return None
+
+    def same(self, grade_ids: list[str]) -> bool:
+        """Whether these answers are what they were; False where nothing is known of the run before."""
+        return self.before is not None and all(self.before.get(i) == self.now.get(i) for i in grade_ids)
 
 
 def _answers(notebook: dict[str, Any]) -> dict[str, str]:

@@ -9,13 +9,13 @@ import random
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
-from uuid import uuid4
 
-from nbgrader.api import Assignment, Grade, Gradebook, Notebook
+from nbgrader.api import Assignment, BaseCell, Grade, Gradebook, Notebook, SubmittedAssignment, SubmittedNotebook
 from nbgrader.dbutil import ALEMBIC_DIR
-from sqlalchemy import Select, create_engine, insert, inspect, select, text, update
+from sqlalchemy import Select, create_engine, insert, inspect, select, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import IntegrityError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -59,13 +59,12 @@ def _begin(url: str) -> None:
     """
     engine = create_engine(url)
     try:
-        if not inspect(engine).get_table_names():
-            from alembic.script import ScriptDirectory  # takes a while, and is for a new gradebook only
+        with engine.begin() as connection:
+            if not inspect(connection).get_table_names():
+                from alembic.migration import MigrationContext  # takes a while, and is for a new gradebook only
+                from alembic.script import ScriptDirectory
 
-            version = ScriptDirectory(ALEMBIC_DIR).get_current_head()
-            with engine.begin() as connection:
-                connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)"))
-                connection.execute(text("INSERT INTO alembic_version VALUES (:version)"), {"version": version})
+                MigrationContext.configure(connection).stamp(ScriptDirectory(ALEMBIC_DIR), "head")
     finally:
         engine.dispose()
 
@@ -121,50 +120,42 @@ def look(course: Course, work: Callable[[Session], T], nothing: T) -> T:
 
 def notebook_of(name: str) -> Select[tuple[str]]:
     """The query for the id of a set's notebook."""
-    return (
-        select(Notebook.id)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
-        .where(Assignment.name == name, Notebook.name == name)
-    )
+    return select(Notebook.id).join(Notebook.assignment).where(Assignment.name == name, Notebook.name == name)
+
+
+def of_cells(table: Any, *columns: Any) -> Select[Any]:
+    """The query for `student`, `cell` (its grade_id) and columns of the rows of Grade or of Comment."""
+    who = SubmittedAssignment.student_id.label("student"), BaseCell.name.label("cell")
+    joined = select(*who, *columns).select_from(table).join(BaseCell, BaseCell.id == table.cell_id)
+    return joined.join(table.notebook).join(SubmittedNotebook.assignment)
 
 
 def insert_rows(db: Session, table: Any, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns, in one go."""
-    if rows:  # with every None written out, all rows are alike and go in at once
-        db.execute(insert(table).execution_options(render_nulls=True), rows)
+    """Insert rows that all have the same columns, in one go; there may be none."""
+    if rows:
+        db.execute(insert(table), rows)
 
 
-class Rows:
-    """Rows of one table that stand between two others, read at once and changed at once: a class has thousands.
+def ensured(
+    db: Session, table: Any, one: str, ones: Collection[str], other: str, others: Collection[str], *values: str
+) -> dict[tuple[str, str], Any]:
+    """The row that stands between each of `ones` and each of `others`, by both ids; added where it is missing.
 
-    A row is known by the two ids it joins, in the columns `keys`. `known` holds those of the `wanted` ones that there
-    are, with the columns `keys`, `id` and `values`.
+    `one` and `other` name the columns with these ids. A row has `id` and the columns `values`. All are read and added
+    at once: a class has thousands.
     """
+    first, second, *columns = (getattr(table, name) for name in (one, other, "id", *values))
+    query = select(first, second, *columns).where(first.in_(ones), second.in_(others))
+    known = {(row[0], row[1]): row for row in db.execute(query)}
+    missing = [{one: key[0], other: key[1]} for key in product(ones, others) if key not in known]
+    if not missing:
+        return known
+    insert_rows(db, table, missing)
+    return ensured(db, table, one, ones, other, others, *values)
 
-    def __init__(
-        self, db: Session, table: Any, keys: tuple[str, str], values: Iterable[str], wanted: Collection[tuple[str, str]]
-    ) -> None:
-        self.db, self.table, self.keys = db, table, keys
-        one, other = (getattr(table, key) for key in keys)
-        columns = [getattr(table, name) for name in values]
-        both = one.in_({key[0] for key in wanted}), other.in_({key[1] for key in wanted})
-        self.known = {(row[0], row[1]): row for row in db.execute(select(one, other, table.id, *columns).where(*both))}
-        self._new: dict[tuple[str, str], str] = {}
 
-    def id_of(self, key: tuple[str, str]) -> str:
-        """The id of a row, or the one that it gets."""
-        old = self.known.get(key)
-        return old.id if old is not None else self._new.setdefault(key, uuid4().hex)
-
-    def put(self, wanted: Mapping[tuple[str, str], Mapping[str, Any]]) -> None:
-        """Add rows that are missing, and change those that have other values."""
-        new, changed = [], []
-        for key, values in wanted.items():
-            old = self.known.get(key)
-            if old is None:
-                new.append({"id": self.id_of(key), **dict(zip(self.keys, key, strict=True)), **values})
-            elif any(getattr(old, name) != value for name, value in values.items()):
-                changed.append({"id": old.id, **values})
-        insert_rows(self.db, self.table, new)
-        if changed:
-            self.db.execute(update(self.table), changed)
+def update_rows(db: Session, table: Any, wanted: Iterable[tuple[Any, Mapping[str, Any]]]) -> None:
+    """Give rows, as `ensured` returns them, their values; those that have them already are left alone."""
+    changed = [{"id": row.id, **new} for row, new in wanted if any(getattr(row, n) != v for n, v in new.items())]
+    if changed:
+        db.execute(update(table), changed)

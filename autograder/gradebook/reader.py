@@ -6,22 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from nbformat import NotebookNode
-from nbgrader import utils
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from nbgrader.api import Assignment, Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from autograder.course import Course
-from autograder.gradebook.database import look, notebook_of
+from autograder.gradebook.database import look, notebook_of, of_cells
+from autograder.judging.source import Source
 from autograder.results import Manual
 
 
@@ -75,47 +66,18 @@ def scores(course: Course, name: str) -> dict[str, StudentScores]:
 
 
 def _scores(db: Session, name: str) -> dict[str, StudentScores]:
-    notebook = notebook_of(name)
-    owners = {}
-    found: dict[str, StudentScores] = {}
-    submitted = db.execute(
-        select(
-            SubmittedNotebook.id,
-            SubmittedAssignment.student_id,
-            SubmittedAssignment.timestamp,
-            SubmittedNotebook.late_submission_penalty,
-        )
-        .join(SubmittedAssignment, SubmittedAssignment.id == SubmittedNotebook.assignment_id)
-        .where(SubmittedNotebook.notebook_id.in_(notebook))
-        .order_by(SubmittedAssignment.student_id)
-    )
-    for i, student, stamp, penalty in submitted:
-        found[student] = owners[i] = StudentScores({}, penalty, stamp)
-    grades = db.execute(
-        select(
-            Grade.notebook_id,
-            BaseCell.name,
-            Grade.max_score,
-            Grade.auto_score,
-            Grade.manual_score,
-            Grade.extra_credit,
-            Grade.needs_manual_grade,
-        )
-        .join(BaseCell, BaseCell.id == Grade.cell_id)
-        .where(BaseCell.notebook_id.in_(notebook))
-    )
-    for i, cell_name, most, auto, manual, extra, needs in grades:
-        if i in owners:
-            owners[i].cells[cell_name] = CellScore(auto, manual, extra, needs, max_score=most)
-    comments = db.execute(
-        select(Comment.notebook_id, BaseCell.name, Comment.manual_comment, Comment.auto_comment)
-        .join(BaseCell, BaseCell.id == Comment.cell_id)
-        .where(BaseCell.notebook_id.in_(notebook))
-    )
-    for i, cell_name, by_hand, automatic in comments:
-        if i in owners:
-            cell = owners[i].cells.setdefault(cell_name, CellScore())
-            cell.comment, cell.auto_comment = by_hand or "", automatic or ""
+    ours = SubmittedNotebook.notebook_id.in_(notebook_of(name))
+    columns = SubmittedAssignment.student_id, SubmittedNotebook.late_submission_penalty, SubmittedAssignment.timestamp
+    submitted = select(*columns).join(SubmittedNotebook.assignment).order_by(SubmittedAssignment.student_id)
+    found = {student: StudentScores({}, *row) for student, *row in db.execute(submitted.where(ours))}
+    marks = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
+    for student, cell, most, *row in db.execute(of_cells(Grade, Grade.max_score, *marks).where(ours)):
+        score = found[student].cells[cell] = CellScore(*row)
+        score.max_score = most
+    comments = of_cells(Comment, Comment.manual_comment, Comment.auto_comment).where(ours)
+    for student, cell, by_hand, automatic in db.execute(comments):
+        score = found[student].cells.setdefault(cell, CellScore())
+        score.comment, score.auto_comment = by_hand or "", automatic or ""
     return found
 
 
@@ -124,7 +86,8 @@ def manual_marks(course: Course, name: str) -> dict[tuple[str, str], dict[str, M
 
     A comment on a solution cell belongs to the exercise whose tests judge that cell. Raises GradebookError.
     """
-    judges = _judges(course.set_files(name).source)
+    tests = Source(course.set_files(name).source).tests.values()
+    judges = {solution: test.grade_id for test in tests for solution in test.solution_ids}
     marks: dict[tuple[str, str], dict[str, Manual]] = {}
     for student, found in scores(course, name).items():
         mine: dict[str, Manual] = {}
@@ -137,22 +100,6 @@ def manual_marks(course: Course, name: str) -> dict[tuple[str, str], dict[str, M
         if mine:
             marks[student, name] = mine
     return marks
-
-
-def _judges(source: NotebookNode) -> dict[str, str]:
-    """The exercise's grade_id for each solution cell: the next test cell's, or its own for a written answer."""
-    judges: dict[str, str] = {}
-    waiting: list[str] = []
-    for cell in source.cells:
-        grade_id = cell.metadata.get("nbgrader", {}).get("grade_id")
-        if utils.is_solution(cell) and not utils.is_grade(cell) and cell.cell_type == "code":
-            waiting.append(grade_id)
-        elif utils.is_grade(cell):
-            judges[grade_id] = grade_id
-            if not utils.is_solution(cell):
-                judges.update(dict.fromkeys(waiting, grade_id))
-                waiting = []
-    return judges
 
 
 # --- the class and the set -------------------------------------------------------------------------------------------

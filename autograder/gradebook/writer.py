@@ -11,20 +11,10 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
-from types import SimpleNamespace
+from functools import cache
 from typing import Any
 
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    Notebook,
-    Student,
-    SubmittedAssignment,
-    SubmittedNotebook,
-)
+from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
 from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -33,7 +23,15 @@ from sqlalchemy.orm import Session
 from autograder.course import Course, CourseError, SetFiles
 from autograder.files import is_safe_name
 from autograder.gradebook.autograded import Answers, any_database_takes, write_autograded
-from autograder.gradebook.database import GradebookError, Rows, in_transaction, insert_rows, notebook_of, said
+from autograder.gradebook.database import (
+    GradebookError,
+    ensured,
+    in_transaction,
+    insert_rows,
+    notebook_of,
+    said,
+    update_rows,
+)
 from autograder.gradebook.reader import CellScore
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
@@ -120,7 +118,7 @@ def _write_rows(
     """Some results of one set; returns remarks."""
     found = db.execute(
         select(Notebook.id, Assignment.id, Assignment.duedate)
-        .join(Assignment, Assignment.id == Notebook.assignment_id)
+        .join(Notebook.assignment)
         .where(Notebook.id.in_(notebook_of(files.name)))
     ).one_or_none()
     if found is None:
@@ -132,55 +130,58 @@ def _write_rows(
 
     known = set(db.scalars(select(Student.id).where(Student.id.in_(list(results)))))
     insert_rows(db, Student, [{"id": student} for student in results if student not in known])
-    keys = {student: (assignment, student) for student in results}
-    came = Rows(db, SubmittedAssignment, ("assignment_id", "student_id"), ("timestamp", "extension"), keys.values())
-    came.put({key: {"timestamp": stamps[student]} for student, key in keys.items()})
-    of_student = {student: (notebook, came.id_of(key)) for student, key in keys.items()}
-    penalty = ("late_submission_penalty",)
-    submitted = Rows(db, SubmittedNotebook, ("notebook_id", "assignment_id"), penalty, of_student.values())
-    rows = {student: submitted.id_of(key) for student, key in of_student.items()}
-
-    def rows_of(table: Any, cells: Iterable[str], *columns: str) -> Rows:
-        return Rows(db, table, ("notebook_id", "cell_id"), columns, [(r, c) for r in rows.values() for c in cells])
-
+    dates, penalty = ("timestamp", "extension"), "late_submission_penalty"
+    came = ensured(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results, *dates)
+    handed_in = [row.id for row in came.values()]
+    submitted = ensured(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in, penalty)
+    ids = [row.id for row in submitted.values()]
     marks = ("auto_score", "manual_score", "extra_credit", "needs_manual_grade")
-    grades = rows_of(Grade, graded, *marks)
-    comments = rows_of(Comment, commented, "auto_comment")
+    grades = ensured(db, Grade, "notebook_id", ids, "cell_id", graded, *marks)
+    comments = ensured(db, Comment, "notebook_id", ids, "cell_id", commented, "auto_comment")
 
-    lateness = _Lateness(course)
-    penalties, new_grades, new_comments = {}, {}, {}
+    remarks: list[str] = []
+    late_plugin = cache(lambda: _late_plugin(course))
+    new_stamps, new_penalties, new_grades, new_comments = [], [], [], []
     for student, result in results.items():
+        submission = came[assignment, student]
+        row = submitted[notebook, submission.id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
         answers = Answers(course, files, result)
         score = 0.0
         for cell, name in graded.items():
-            key = rows[student], cell
-            mark = _mark(name, exercises.get(name), grades.known.get(key), answers)
-            new_grades[key] = {"auto_score": mark.auto, "needs_manual_grade": mark.needs_manual}
+            old = grades[row.id, cell]
+            mark = _mark(name, exercises.get(name), old, answers)
+            new_grades.append((old, {"auto_score": mark.auto, "needs_manual_grade": mark.needs_manual}))
             score += mark.score
         unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
         for cell, name in commented.items():
-            new_comments[rows[student], cell] = {"auto_comment": _comment(result, name in unanswered)}
-        old = came.known.get(keys[student])
-        until = due and due + ((old and old.extension) or timedelta())
-        late = lateness.penalty(student, score, stamps[student], until)
-        penalties[of_student[student]] = {"late_submission_penalty": late}
-    submitted.put(penalties)
-    grades.put(new_grades)
-    comments.put(new_comments)
-    return lateness.remarks
+            new_comments.append((comments[row.id, cell], {"auto_comment": _comment(result, name in unanswered)}))
+        until = due and due + (submission.extension or timedelta())
+        stamp, taken = stamps[student], None
+        if stamp and until and stamp > until and (plugin := late_plugin()):
+            try:
+                taken = plugin.late_submission_penalty(student, score, (stamp - until).total_seconds())
+                taken = None if taken is None else float(min(max(taken, 0), score))
+            except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
+                why = f"{type(error).__name__}: {error}"
+                remarks.append(f"{student}: the penalty for lateness could not be computed ({why}); there is none")
+        new_stamps.append((submission, {"timestamp": stamp}))
+        new_penalties.append((row, {penalty: taken}))
+    update_rows(db, SubmittedAssignment, new_stamps)
+    update_rows(db, SubmittedNotebook, new_penalties)
+    update_rows(db, Grade, new_grades)
+    update_rows(db, Comment, new_comments)
+    return remarks
 
 
 def _mark(grade_id: str, exercise: Exercise | None, old: Any, answers: Answers) -> CellScore:
-    """What a cell's grade becomes; `old` is its row in the gradebook, None where there is none yet."""
-    mark = CellScore()
+    """What a cell's grade becomes; `old` is its row in the gradebook."""
+    mark = CellScore(manual=old.manual_score, extra_credit=old.extra_credit)
     if exercise is not None and exercise.kind == "auto":
         mark.auto = exercise.score
     elif exercise is not None and not exercise.answered:
         mark.auto = 0.0
     mark.needs_manual = mark.auto is None
-    if old is not None:
-        mark.manual, mark.extra_credit = old.manual_score, old.extra_credit
     if mark.manual is not None:
         # nbgrader asks for a new look at every mark after every run; here only if something changed.
         texts = [grade_id, *(exercise.solution_ids if exercise else [])]
@@ -196,41 +197,21 @@ def _comment(result: Result, unanswered: bool) -> str | None:
     return "No response." if unanswered else None
 
 
-class _Lateness:
-    """What nbgrader's AssignLatePenalties does, with the course's own plugin."""
+def _late_plugin(course: Course) -> Any:
+    """The plugin with which nbgrader's AssignLatePenalties would take points off; None where it is off.
 
-    def __init__(self, course: Course) -> None:
-        self.course = course
-        self.remarks: list[str] = []
-
-    @cached_property
-    def rule(self) -> Any:
-        """nbgrader's preprocessor, with its plugin. Raises CourseError."""
-        # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
-        sys.path.insert(0, str(self.course.root))
-        try:
-            rule = AssignLatePenalties(config=self.course.config, log=log)
-            rule.init_plugin()
-        except Exception as error:
-            raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
-        finally:
-            sys.path.remove(str(self.course.root))
-        return rule
-
-    def penalty(self, student: str, score: float, came: datetime | None, due: datetime | None) -> float | None:
-        """Points to take off `score`; None where nothing is late, or the course takes nothing off."""
-        late = (came - due).total_seconds() if came and due else 0.0
-        if late <= 0 or not self.rule.enabled:
-            return None
-        try:
-            penalty = self.rule.plugin_inst.late_submission_penalty(student, score, late)
-            if penalty is None:
-                return None
-            return float(self.rule._check_late_penalty(SimpleNamespace(score=score), penalty))
-        except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
-            said = f"{type(error).__name__}: {error}"
-            self.remarks.append(f"{student}: the penalty for lateness could not be computed ({said}); there is none")
-            return None
+    Raises CourseError.
+    """
+    # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
+    sys.path.insert(0, str(course.root))
+    try:
+        rule = AssignLatePenalties(config=course.config, log=log)
+        rule.init_plugin()
+    except Exception as error:
+        raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
+    finally:
+        sys.path.remove(str(course.root))
+    return rule.plugin_inst if rule.enabled else None
 
 
 # --- the class -------------------------------------------------------------------------------------------------------

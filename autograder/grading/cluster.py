@@ -2,18 +2,24 @@
 
 A job is bytes and so is its result, so workers share nothing with the course: no folder and no database. They need
 this package in the same version, bubblewrap, and user namespaces, like any machine that grades.
+
+A worker of the cluster runs jobs in threads. Time limits on checks need a main thread, and a check that hangs or
+swells must be able to take its process with it; so each thread has a process of its own, which runs this module.
 """
 
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
+from multiprocessing.connection import Connection, Pipe
 from typing import Any, ParamSpec, TypeVar
 
+from autograder import begin_worker
 from autograder.errors import AutograderError, missing_extra
-from autograder.grading.job_process import JobProcess
 
 CONNECT_SECONDS = 20
 _local = threading.local()
@@ -23,6 +29,58 @@ T = TypeVar("T")
 
 class NoCluster(AutograderError):
     """The cluster cannot be used; the message says why and how to mend it."""
+
+
+class JobProcess:
+    """A process that judges one job after another; started with the first, and again with the next after it died."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def run(self, job: bytes) -> bytes:
+        """The result of `run_job`. Raises AutograderError as that does, and BrokenExecutor when the process dies."""
+        if self.process is None:
+            self.pipe, theirs = Pipe()
+            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
+            theirs.close()
+        try:
+            self.pipe.send_bytes(job)
+            kind, data = self.pipe.recv()
+        except (OSError, EOFError):
+            self.close()
+            raise BrokenExecutor("the process that judged this submission died") from None
+        if kind is not None:
+            raise kind(data)
+        return bytes(data)
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        if self.process is not None:
+            self.pipe.close()
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+
+def answer_jobs(pipe: Connection) -> None:
+    """What the process of a `JobProcess` does until the other end is closed."""
+    begin_worker()
+    from autograder.judging.worker import be_worker, run_job
+
+    be_worker()
+    while True:
+        try:
+            job = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            answer: tuple[type[Exception] | None, Any] = (None, run_job(job))
+        except AutograderError as error:  # told to the other side, which raises it
+            answer = (AutograderError, str(error))
+        except Exception as error:
+            answer = (RuntimeError, f"{type(error).__name__}: {error}")
+        pipe.send(answer)
 
 
 def run_on_worker(job: bytes) -> bytes:
@@ -97,3 +155,7 @@ def workers_of(address: str) -> int:
         return sum(executor.client.nthreads().values())
     finally:
         executor.shutdown()
+
+
+if __name__ == "__main__":
+    answer_jobs(Connection(int(sys.argv[1])))

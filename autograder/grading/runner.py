@@ -18,7 +18,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
 
-from autograder import __version__
+from autograder import __version__, begin_worker
 from autograder.course import Course, SetFiles, file_number
 from autograder.grading.store import Store
 from autograder.judging.job import Job
@@ -30,8 +30,8 @@ from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.launcher import BUBBLEWRAP
 from autograder.text import shown
 
-APART = ("audit", "grading", "gradebook", "html", "lms")
-"""Rooms of the package that decide no verdict."""
+JUDGING = ("catalogue", "checks", "errors", "figures", "files", "judging", "notebook", "results", "sandbox", "text")
+"""The modules and rooms of the package that may decide a verdict."""
 
 
 @cache
@@ -40,7 +40,7 @@ def grader_version() -> str:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
-        if path.relative_to(package).parts[0] not in APART:
+        if path.relative_to(package).parts[0].removesuffix(".py") in JUDGING:
             digest.update(path.read_bytes())
     return (
         f"{__version__}+{digest.hexdigest()[:10]} python {platform.python_version()} "
@@ -145,8 +145,8 @@ class Prepared:
 
 
 def local_executor(jobs: int) -> Executor:
-    """A pool of fresh processes, each with a warm sandbox of its own."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"))
+    """A pool of fresh processes, each with a warm sandbox of its own; a kill of this process ends them too."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=begin_worker)
 
 
 class Run:

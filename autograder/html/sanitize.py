@@ -21,6 +21,7 @@ import bleach.sanitizer
 import jinja2
 import mistune
 from markupsafe import Markup, escape
+from nbconvert.filters.highlight import Highlight2HTML
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
@@ -32,6 +33,8 @@ REASON_CHARACTERS = 2_000
 """Longest reason, note or event that is shown in full."""
 MARKDOWN_CHARACTERS = 20_000
 """Longest Markdown cell that is rendered; a longer one is shown as plain text."""
+MARKDOWN_LINES = 1_000
+"""Most lines of a Markdown cell that is rendered: looking for tables takes the square of their number."""
 HIGHLIGHT_CHARACTERS = 30_000
 """Longest code cell that is highlighted; a longer one is shown as plain text."""
 PICTURE_BYTES = 3_000_000
@@ -114,6 +117,8 @@ def prose(text: str) -> Markup:
 
 # --- code ------------------------------------------------------------------------------------------------------------
 
+# At each line Pygments looks through all white space that follows for a docstring: the square of its length.
+_MUCH_SPACE = re.compile(r"\n\s{400}")
 _LEXER = PythonLexer(stripnl=False, ensurenl=False)
 _FORMATTER = HtmlFormatter(nowrap=True)
 
@@ -122,9 +127,18 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 def code(source: str) -> Markup:
     """Python source as highlighted HTML (the inside of a `pre`); very long source stays plain."""
     source = clean(source)
-    if len(source) > HIGHLIGHT_CHARACTERS:
-        return escape(source)
-    return Markup(highlight(source, _LEXER, _FORMATTER))
+    return Markup(highlight(source, _LEXER, _FORMATTER)) if _is_cheap(source) else escape(source)
+
+
+def _is_cheap(source: str) -> bool:
+    return len(source) <= HIGHLIGHT_CHARACTERS and not _MUCH_SPACE.search(source)
+
+
+def highlighted(source: str, language: str = "ipython3", metadata: Any = None) -> str:
+    """nbconvert's filter `highlight_code`, except that source whose colours would cost too much stays plain."""
+    if _is_cheap(source):
+        return str(Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata))
+    return Markup('<div class="highlight"><pre>{}</pre></div>').format(clean(source))
 
 
 # --- terminal output -------------------------------------------------------------------------------------------------
@@ -245,7 +259,7 @@ def _markdown_machine() -> tuple[mistune.Markdown, bleach.sanitizer.Cleaner]:
 def markdown(text: str) -> Markup:
     """Markdown by a student or marker as clean HTML; mathematics stays text; too long or too deep stays plain."""
     text = clean(text)
-    if len(text) > MARKDOWN_CHARACTERS:
+    if len(text) > MARKDOWN_CHARACTERS or text.count("\n") > MARKDOWN_LINES:
         return Markup('<pre tabindex="0">{}</pre>').format(text)
     machine, cleaner = _markdown_machine()
     try:

@@ -7,15 +7,18 @@ did not write: two students who solve an exercise in the usual way share only wh
 
 from __future__ import annotations
 
+import builtins
+import keyword
 import math
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from pygments.lexers.python import PythonLexer
-from pygments.token import Comment, Name, Number, String, Text
+from scipy.sparse import csr_array
 
 from autograder.results import GRADED, Result
 
@@ -28,8 +31,19 @@ FEWEST_RUNS = 60
 NEAR = 0.8
 """Share of the shorter one's telling runs that the other holds as well."""
 MOST_PAIRS = 200
-MOST_CODE = 200_000
-"""Characters of a student's code that are read, answers first; a set has some 10,000, and reading takes its time."""
+MOST_RUNS = 500_000
+"""Runs of a student that are read, answers first; a set has some 3,000. What tells nothing does not count."""
+
+# Whatever is never closed ends with the cell or the line, so that the time is linear in hostile text too.
+_TOKEN = re.compile(
+    r"""(?P<nothing>\#[^\n]* | ^[^\S\n]*[bru]{0,2}(?P<doc>\"{3}|'{3})(?s:.*?)(?:(?P=doc)|\Z) | [^\S\n]+ | \n)
+    | (?P<value>[bfrtu]{0,2}(?:(?P<long>\"{3}|'{3})(?s:.*?)(?:(?P=long)|\Z) | "(?:\\.|[^"\\\n])*"?
+      | '(?:\\.|[^'\\\n])*'?) | \.?\d[\w.]*)
+    | (?P<name>[^\W\d]\w*)
+    | (?P<sign>[-+*/%@&|^<>=!:]=|\*\*|//|->|[^\w\s])""",
+    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+)
+_TELLING = frozenset(keyword.kwlist) | frozenset(dir(builtins))
 
 
 @dataclass
@@ -42,40 +56,40 @@ class Pair:
     runs: int
 
 
-def code_of(notebook: dict[str, Any]) -> str:
-    """What the student wrote into code cells, answers before own cells; test cells and given ones are left out."""
+def code_of(notebook: dict[str, Any]) -> list[str]:
+    """The code cells the student wrote, answers before own cells; test cells and given ones are left out."""
     answers: list[str] = []
     own: list[str] = []
     for cell in notebook["cells"]:
         meta = cell["metadata"].get("nbgrader", {})
         if cell["cell_type"] == "code" and not meta.get("locked") and not meta.get("grade"):
             (answers if meta.get("solution") else own).append("".join(cell["source"]))
-    return "\n".join([*answers, *own])[:MOST_CODE]
+    return [*answers, *own]
 
 
-def runs(code: str) -> Iterator[str]:
-    """The runs of `RUN` tokens in a text, each as one word."""
-    tokens = []
-    for kind, text in PythonLexer().get_tokens(code):
-        if kind in Comment or kind in String.Doc or (kind in Text and not text.strip()):
-            continue
-        if kind in Name and kind not in Name.Builtin:
-            text = "name"
-        elif kind in Number or kind in String:
-            text = "value"
-        tokens.append(text.strip())
-    for start in range(len(tokens) - RUN + 1):
-        yield " ".join(tokens[start : start + RUN])
+def runs(cells: Iterable[str]) -> Iterator[str]:
+    """The runs of `RUN` tokens in some cells, each as one word; no cell hides what stands in another."""
+    for code in cells:
+        last: deque[str] = deque(maxlen=RUN)
+        for match in _TOKEN.finditer(code):
+            kind = match.lastgroup
+            if kind == "nothing":
+                continue
+            text = match[0]
+            last.append(text if kind == "sign" or text in _TELLING else str(kind))
+            if len(last) == RUN:
+                yield " ".join(last)
 
 
 def near_identical(results: Sequence[Result], released: Iterable[str] = ()) -> list[Pair]:
     """Pairs of graded submissions that are nearly the same, the nearest first; `released` are texts all have."""
     graded = [(r.student, code_of(r.notebook)) for r in results if r.status == GRADED and r.notebook is not None]
-    given = {run for text in released for run in runs(text)}
-    written = [{run for run in runs(code) if run not in given} for _, code in graded]
+    given = set(runs(released))
+    written = [set(islice((run for run in runs(cells) if run not in given), MOST_RUNS)) for _, cells in graded]
     if sum(map(bool, written)) < 2:
         return []
-    shared, sizes = _shared(written, most=max(2, math.ceil(COMMON * len(graded))))
+    shared = _shared(written, most=max(2, math.ceil(COMMON * len(graded))))
+    sizes = shared.diagonal()
     pairs = []
     for a, (one, _) in enumerate(graded):
         least = np.minimum(sizes[a], sizes)
@@ -85,20 +99,11 @@ def near_identical(results: Sequence[Result], released: Iterable[str] = ()) -> l
     return sorted(pairs, key=lambda p: (-p.share, -p.runs, p.one, p.other))[:MOST_PAIRS]
 
 
-def _shared(written: Sequence[set[str]], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many runs each two have in common (n, n), and how many each has (n); of runs that at most `most` wrote."""
+def _shared(written: Sequence[set[str]], most: int) -> np.ndarray:
+    """How many runs each two have in common (n, n), of those that at most `most` wrote."""
     numbers: dict[str, int] = {}
-    own = [np.array([numbers.setdefault(run, len(numbers)) for run in each], dtype=np.int64) for each in written]
-    writers = np.bincount(np.concatenate(own))
-    own = [runs_of[writers[runs_of] <= most] for runs_of in own]
-    writers[writers > most] = 0
-    sizes = np.array([len(runs_of) for runs_of in own])
-    # Who wrote each run, one run after the other: run `r` from `first[r]` on.
-    who = np.repeat(np.arange(len(own)), sizes)[np.argsort(np.concatenate(own), kind="stable")]
-    first = np.cumsum(writers) - writers
-    shared = np.zeros((len(own), len(own)), dtype=np.int64)
-    for student, runs_of in enumerate(own):
-        lengths = writers[runs_of]
-        shift = first[runs_of] - (np.cumsum(lengths) - lengths)
-        shared[student] = np.bincount(who[np.arange(lengths.sum()) + np.repeat(shift, lengths)], minlength=len(own))
-    return shared, sizes
+    columns = [numbers.setdefault(run, len(numbers)) for each in written for run in each]
+    ends = np.cumsum([0, *map(len, written)])
+    wrote = csr_array((np.ones(len(columns), dtype=np.int64), columns, ends), shape=(len(written), len(numbers)))
+    wrote = wrote[:, wrote.sum(axis=0) <= most]
+    return np.asarray((wrote @ wrote.T).toarray())

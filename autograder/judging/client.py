@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
@@ -71,20 +72,31 @@ class Exchange:
 class Promise:
     """One request and, once it is read, its answer.
 
-    `target` is what it speaks to, `here` does the same where that turns out to be plain data. `gives` says in words
-    what comes back, `key` is the digest by which transcripts are compared, `records` whether its answer is recorded.
+    `target` is what it speaks to, `here` does the same where that turns out to be plain data. `path` says in words
+    what is asked and `gives` what comes back; `records` says whether the answer is recorded.
     """
 
     target: Proxy
     header: dict[str, Any]
     blobs: list[bytes]
-    key: str
+    path: str
     gives: str
     records: bool
     here: Callable[[Any], Any]
     is_read: bool = False
     value: Any = None
     changed: list[str] = field(default_factory=list)
+
+    @cached_property
+    def key(self) -> str:
+        """The digest of the question by which transcripts are compared."""
+        op, *arguments = (v for k, v in self.header.items() if k not in ("name", "most"))
+        asked = json.dumps([self.path, op, *arguments], default=str)
+        # functions are numbered in the order in which they are given, which says how far earlier checks got
+        digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
+        for blob in self.blobs:
+            digest.update(blob)
+        return digest.hexdigest()
 
 
 @dataclass
@@ -146,7 +158,7 @@ class Client:
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
         each = min(self.call_seconds, self.budget)
-        seconds = min(each * len(question.get("parts", "1")), self.budget)
+        seconds = min(each * question.get("count", 1), self.budget)
         header = {**question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
         self.is_new = False
         start, received = time.monotonic(), self.transport.received
@@ -277,13 +289,7 @@ class Client:
         gives: str = "",
         records: bool = True,
     ) -> Promise:
-        op, *arguments = (v for k, v in header.items() if k not in ("name", "most"))
-        asked = json.dumps([path, op, *arguments], default=str)
-        # functions are numbered in the order in which they are given, which says how far earlier checks got
-        digest = hashlib.sha1(re.sub(r'"callback": \d+', '"callback": 0', asked).encode())
-        for blob in blobs:
-            digest.update(blob)
-        promise = Promise(target, header, blobs, digest.hexdigest(), gives or f"{path}()", records and not gives, here)
+        promise = Promise(target, header, blobs, path, gives or f"{path}()", records and not gives, here)
         self.waiting.append(promise)
         return promise
 
@@ -316,7 +322,8 @@ class Client:
     def _send(self) -> None:
         """All that waits goes in one message; what is not answered, as an earlier part failed, waits on."""
         places = {id(promise): number for number, promise in enumerate(self.waiting)}
-        parts, blobs = [], []
+        parts: list[dict[str, Any]] = []
+        blobs: list[bytes] = []
         for promise in self.waiting:
             source = promise.target._promise
             of: Any = promise.target._id
@@ -329,7 +336,7 @@ class Client:
         if parts[0]["target"] is None:
             raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
         try:
-            reply, answer = self._answered({"op": "several", "parts": parts}, blobs)
+            reply, answer = self._answered({"op": "several", "count": len(parts)}, [json.dumps(parts).encode(), *blobs])
         except StudentRaised as error:
             self._record(self.waiting[0], error=error)
             raise

@@ -22,25 +22,27 @@ from autograder.judging.variants import Catalogue
 from autograder.notebook.names import bound_names, needed_names
 
 SET_CHECKS = "set_checks"
-BEGIN_HIDDEN, END_HIDDEN = "BEGIN HIDDEN TESTS", "END HIDDEN TESTS"
 
 
 class BadSource(AutograderError):
     """The instructor's notebook or catalogue cannot be used; the message says where and why."""
 
 
+def split_region(text: str, mark: str) -> tuple[str, str]:
+    """What stands outside and inside of the regions from `BEGIN mark` to `END mark`; each keeps its line numbers."""
+    outside, inside, within = [], [], False
+    for line in text.split("\n"):
+        marker = f"BEGIN {mark}" in line or f"END {mark}" in line
+        if marker:
+            within = f"BEGIN {mark}" in line
+        outside.append("" if within or marker else line)
+        inside.append(line if within and not marker else "")
+    return "\n".join(outside), "\n".join(inside)
+
+
 def split_tests(code: str) -> tuple[str, str]:
     """The visible part of a test cell and the hidden one; each keeps its line numbers."""
-    visible, hidden, inside = [], [], False
-    for line in code.split("\n"):
-        marker = BEGIN_HIDDEN in line or END_HIDDEN in line
-        if BEGIN_HIDDEN in line:
-            inside = True
-        elif END_HIDDEN in line:
-            inside = False
-        visible.append("" if inside or marker else line)
-        hidden.append(line if inside and not marker else "")
-    return "\n".join(visible), "\n".join(hidden)
+    return split_region(code, "HIDDEN TESTS")
 
 
 @dataclass

@@ -14,11 +14,11 @@ import stat
 import unicodedata
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import IO
 
@@ -30,6 +30,8 @@ JUNK = re.compile(r"(?i)\..*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*"
 OTHER_ARCHIVES = re.compile(r"(?i).*\.(rar|7z|gz|tgz|tar|bz2|xz|zst)")
 LEFT_BEHIND = "left behind by a program"
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError, OSError)
+Archive = Path | Callable[[], bytes]
+"""Where an archive lies, or what reads one that lies inside another."""
 
 
 @dataclass(frozen=True)
@@ -65,39 +67,11 @@ class Found:
 
 
 class TooMuch(AutograderError):
-    """More than is read; the message says what, `budget` whose limit it was (None: a single file's)."""
+    """Something is too long or cannot be read; the message says what. `size`: the bytes that were read to see it."""
 
-    def __init__(self, what: str, budget: Budget | None = None) -> None:
+    def __init__(self, what: str, size: int = 0) -> None:
         super().__init__(what)
-        self.budget = budget
-
-
-class Budget:
-    """Counts the bytes that come out of one archive of `packed` bytes, and out of the archives around it.
-
-    With `packed` None any ratio will do.
-    """
-
-    def __init__(self, limits: ArchiveLimits, most: int, packed: int | None, outer: Budget | None = None) -> None:
-        self.limits, self.most, self.packed, self.outer, self.used = limits, most, packed, outer, 0
-
-    def take(self, count: int) -> None:
-        """Raises TooMuch."""
-        if self.outer:
-            self.outer.take(count)
-        self.used += count
-        if self.used > self.most:
-            raise TooMuch(f"it holds more than {self.most // MIB:,} MB", self)
-        limits = self.limits
-        if self.packed is not None and self.used > max(limits.ratio_from, limits.ratio * self.packed):
-            raise TooMuch(f"it unpacks to more than {limits.ratio} times its size", self)
-
-    def refund(self) -> None:
-        """The archive was refused: what it held does not count for those around it."""
-        outer = self.outer
-        while outer:
-            outer.used -= self.used
-            outer = outer.outer
+        self.size = size
 
 
 class Sources:
@@ -105,47 +79,39 @@ class Sources:
 
     def __init__(self, limits: ArchiveLimits | None = None) -> None:
         self.limits = limits or ArchiveLimits()
-        self._open = ExitStack()
-        # The last archive inside an archive at each depth: its files are read one after another.
-        self._last: dict[int, tuple[object, zipfile.ZipFile]] = {}
+        # Files are read one after another, so that few archives are in use at a time.
+        self._opened = lru_cache(maxsize=8)(_opened)
 
     def __enter__(self) -> Sources:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        self._opened.cache_clear()
 
-    def files(self, source: Path) -> Iterator[Found]:
+    def files(self, source: Path) -> list[Found]:
         """The files of a folder, a zip archive or a lone notebook, those that are refused or ignored included.
 
         All or nothing: where a source turns out to hold too much, none of it is used.
         """
+        name, limits = source.name, self.limits
         try:
-            yield from list(self._files(source))
+            if source.is_dir():
+                return self._folder(source)
+            if zipfile.is_zipfile(source):
+                # No ratio here: the class's whole archive must not fall with one student's runaway output.
+                return self._members(source, Found(name, ()), 1, limits.source_files, limits.source_bytes)[0]
+            if not OTHER_ARCHIVES.fullmatch(name) and source.suffix.lower() != ".zip":
+                return self._plain(source, Found(name, (name,), (False,)))[0]
+            why = "it is no zip archive that can be read; unpack it and name the folder"
         except TooMuch as error:
-            yield Found(source.name, (), refused=str(error))
+            why = str(error)
         except DAMAGED as error:
-            yield Found(source.name, (), refused=f"it cannot be read ({_said(error)})")
+            why = _cannot(error)
+        return [Found(name, (), refused=why)]
 
-    def _files(self, source: Path) -> Iterator[Found]:
-        limits = self.limits
-        if source.is_dir():
-            yield from self._folder(source)
-        elif zipfile.is_zipfile(source):
-            archive = self._open.enter_context(zipfile.ZipFile(source))
-            # No ratio here: the class's whole archive must not fall with one student's runaway output.
-            budget = Budget(limits, limits.source_bytes, None)
-            _count(archive, limits.source_files)
-            yield from self._members(lambda: archive, Found(source.name, ()), budget, 1)
-        elif OTHER_ARCHIVES.fullmatch(source.name) or source.suffix.lower() == ".zip":
-            yield Found(source.name, (), refused="it is no zip archive that can be read; unpack it and name the folder")
-        else:
-            yield from self._plain(source, Found(source.name, (source.name,), (False,)), Budget(limits, 2**62, None))
-
-    # --- folders -----------------------------------------------------------------------------------------------------
-
-    def _folder(self, source: Path) -> Iterator[Found]:
-        budget = Budget(self.limits, self.limits.source_bytes, None)
+    def _folder(self, source: Path) -> list[Found]:
+        files: list[Found] = []
+        used = 0
         waiting: list[tuple[str, tuple[str, ...]]] = [(str(source), ())]
         while waiting:
             place, above = waiting.pop(0)
@@ -154,44 +120,35 @@ class Sources:
                 parts = (*above, name)
                 found = Found(shown("/".join((source.name, *parts)), 300), parts, (False,) * len(parts))
                 if JUNK.fullmatch(name):
-                    yield replace(found, ignored=LEFT_BEHIND)
+                    files.append(replace(found, ignored=LEFT_BEHIND))
                 elif entry.is_symlink():
-                    yield replace(found, refused="it is a symbolic link")
+                    files.append(replace(found, refused="it is a symbolic link"))
                 elif not entry.is_dir():
-                    yield from self._plain(Path(entry.path), found, budget)
+                    listed, size = self._plain(Path(entry.path), found)
+                    files += listed
+                    used = _sum(used, size, self.limits.source_bytes)
                 elif os.access(entry.path, os.R_OK | os.X_OK):
                     waiting.append((entry.path, parts))
                 else:
-                    yield replace(found, refused="the folder may not be read")
+                    files.append(replace(found, refused="the folder may not be read"))
+        return files
 
-    def _plain(self, path: Path, found: Found, budget: Budget) -> Iterator[Found]:
-        def read() -> bytes:
-            # No links and no pipes, not even when the file was exchanged since it was listed.
-            with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                status = os.fstat(file.fileno())
-                if not stat.S_ISREG(status.st_mode):
-                    raise TooMuch("it is no ordinary file")
-                if status.st_nlink > 1:
-                    raise TooMuch("it is a hard link: the same file has another name elsewhere")
-                return _read(file, self.limits.file_bytes)
+    # What follows returns the files, and the bytes that were read to list them.
 
-        try:
-            data = read()
-        except TooMuch as error:
-            yield replace(found, refused=str(error))
-        except OSError as error:
-            yield replace(found, refused=f"it cannot be read ({error.strerror})")
-        else:
-            budget.take(len(data))
-            yield from self._whole(replace(found, modified=path.stat().st_mtime, read=read), data, budget, 0)
-
-    # --- archives ----------------------------------------------------------------------------------------------------
+    def _plain(self, path: Path, found: Found) -> tuple[list[Found], int]:
+        read = partial(_read, partial(_open_ordinary, path), self.limits.file_bytes)
+        return self._whole(replace(found, modified=path.lstat().st_mtime, read=read), 0)
 
     def _members(
-        self, opened: Callable[[], zipfile.ZipFile], holder: Found, budget: Budget, depth: int
-    ) -> Iterator[Found]:
-        """The files of an archive. Raises TooMuch."""
-        for number, info in enumerate(opened().infolist()):
+        self, archive: Archive, holder: Found, depth: int, most_files: int, most: int, packed: int | None = None
+    ) -> tuple[list[Found], int]:
+        """The files of an archive of `packed` bytes; with None any ratio will do. Raises TooMuch."""
+        limits, used = self.limits, 0
+        files: list[Found] = []
+        members = self._opened(archive).infolist()
+        if len(members) > most_files:
+            raise TooMuch(f"it holds {len(members):,} files")
+        for number, info in enumerate(members):
             name = _name(info)
             parts = tuple(p for p in re.split(r"[/\\]", name) if p not in ("", "."))
             found = Found(
@@ -199,78 +156,84 @@ class Sources:
                 (*holder.parts, *parts),
                 (*holder.archives, *(False for _ in parts)),
                 modified=_time(info),
-                read=partial(self._member, opened, number),
+                read=partial(_read, partial(self._open_member, archive, number), limits.file_bytes),
             )
             why = _why_not(info, name, parts)
             if why:
-                yield replace(found, refused=why)
+                files.append(replace(found, refused=why))
             elif any(JUNK.fullmatch(part) for part in parts):
-                yield replace(found, ignored=LEFT_BEHIND)
+                files.append(replace(found, ignored=LEFT_BEHIND))
             elif parts and not name.endswith(("/", "\\")):
-                try:
-                    data = self._member(opened, number, budget)
-                except TooMuch as error:
-                    if error.budget:
-                        raise
-                    yield replace(found, refused=str(error))
-                except DAMAGED as error:
-                    yield replace(found, refused=f"it is damaged ({_said(error)})")
-                else:
-                    yield from self._whole(found, data, budget, depth)
+                listed, size = self._whole(found, depth)
+                files += listed
+                used = _sum(used, size, most)
+                if packed is not None and used > max(limits.ratio_from, limits.ratio * packed):
+                    raise TooMuch(f"it unpacks to more than {limits.ratio} times its size")
+        return files, used
 
-    def _member(self, opened: Callable[[], zipfile.ZipFile], number: int, budget: Budget | None = None) -> bytes:
-        archive = opened()
-        with archive.open(archive.infolist()[number]) as file:
-            return _read(file, self.limits.file_bytes, budget)
+    def _open_member(self, archive: Archive, number: int) -> IO[bytes]:
+        opened = self._opened(archive)
+        return opened.open(opened.infolist()[number])
 
-    def _whole(self, found: Found, data: bytes, budget: Budget, depth: int) -> Iterator[Found]:
+    def _whole(self, found: Found, depth: int) -> tuple[list[Found], int]:
         """The file itself, or the files in it when it is a zip archive."""
-        found = replace(found, digest=hashlib.sha256(data).hexdigest())
+        limits = self.limits
+        try:
+            data = found.read()
+        except TooMuch as error:
+            return [replace(found, refused=str(error))], error.size
+        found, size = replace(found, digest=hashlib.sha256(data).hexdigest()), len(data)
         if not found.parts[-1].lower().endswith(".zip"):
             strange = OTHER_ARCHIVES.fullmatch(found.parts[-1])
-            yield replace(found, note="an archive of this kind is not opened" if strange else "")
-            return
-        limits = self.limits
+            return [replace(found, note="an archive of this kind is not opened" if strange else "")], size
         if depth >= limits.depth:
-            yield replace(found, refused=f"archives lie inside each other, more than {limits.depth} deep")
-            return
-        key, level = object(), depth + 1
-
-        def opened() -> zipfile.ZipFile:
-            if self._last.get(level, (None,))[0] is not key:
-                self._last[level] = (key, zipfile.ZipFile(io.BytesIO(found.read())))
-            return self._last[level][1]
-
-        inner = Budget(limits, limits.inner_bytes, len(data), budget)
+            return [replace(found, refused=f"archives lie inside each other, more than {limits.depth} deep")], size
+        holder = replace(found, archives=(*found.archives[:-1], True))
         try:
-            _count(opened(), limits.inner_files)
-            holder = replace(found, archives=(*found.archives[:-1], True))
-            yield from list(self._members(opened, holder, inner, level))
+            files, inside = self._members(found.read, holder, depth + 1, limits.inner_files, limits.inner_bytes, size)
         except TooMuch as error:
-            if error.budget not in (None, inner):
-                raise  # it was an archive around this one that held too much
-            inner.refund()
-            yield replace(found, refused=str(error))
+            return [replace(found, refused=str(error))], size  # what it held does not count for those around it
         except DAMAGED:
-            yield replace(found, note="it is no zip archive that can be read; it is kept as it is")
+            return [replace(found, note="it is no zip archive that can be read; it is kept as it is")], size
+        return files, size + inside
 
 
-def _count(archive: zipfile.ZipFile, most: int) -> None:
-    if len(archive.infolist()) > most:
-        raise TooMuch(f"it holds {len(archive.infolist()):,} files")
+def _opened(archive: Archive) -> zipfile.ZipFile:
+    return zipfile.ZipFile(archive if isinstance(archive, Path) else io.BytesIO(archive()))
 
 
-def _read(file: IO[bytes], most: int, budget: Budget | None = None) -> bytes:
-    """All of the file. Raises TooMuch as soon as it is longer than `most` or the budget is used up."""
+def _sum(used: int, size: int, most: int) -> int:
+    if used + size > most:
+        raise TooMuch(f"it holds more than {most // MIB:,} MB")
+    return used + size
+
+
+def _open_ordinary(path: Path) -> IO[bytes]:
+    """No links and no pipes, not even when the file was exchanged since it was listed."""
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb")
+    status = os.fstat(file.fileno())
+    if stat.S_ISREG(status.st_mode) and status.st_nlink == 1:
+        return file
+    file.close()
+    ordinary = stat.S_ISREG(status.st_mode)
+    raise TooMuch(
+        "it is a hard link: the same file has another name elsewhere" if ordinary else "it is no ordinary file"
+    )
+
+
+def _read(opened: Callable[[], IO[bytes]], most: int) -> bytes:
+    """All of the file. Raises TooMuch as soon as it is longer than `most`, or where it is damaged."""
     pieces = []
     length = 0
-    while piece := file.read(MIB):
-        length += len(piece)
-        if budget:
-            budget.take(len(piece))
-        if length > most:
-            raise TooMuch(f"it has more than {most // MIB} MB")
-        pieces.append(piece)
+    try:
+        with opened() as file:
+            while piece := file.read(MIB):
+                length += len(piece)
+                if length > most:
+                    raise TooMuch(f"it has more than {most // MIB} MB", length)
+                pieces.append(piece)
+    except DAMAGED as error:
+        raise TooMuch(_cannot(error), length) from error
     return b"".join(pieces)
 
 
@@ -314,5 +277,6 @@ def _time(info: zipfile.ZipInfo) -> float:
         return 0.0
 
 
-def _said(error: BaseException) -> str:
-    return shown(getattr(error, "strerror", None) or str(error) or type(error).__name__, 100)
+def _cannot(error: BaseException) -> str:
+    said = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return f"it cannot be read ({shown(said, 100)})"

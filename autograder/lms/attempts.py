@@ -15,7 +15,7 @@ import tempfile
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from datetime import datetime
 from pathlib import Path
 
@@ -31,7 +31,8 @@ NOTES = ".collected.json"
 class Attempt:
     """Files handed in together, by their path in the submission. `canvas_file` is the highest of Canvas's numbers.
 
-    `submitted`: when, if known; `stamp`: the text of a timestamp.txt that came along; `late`: the system says so.
+    `submitted`: when, if known; `stamp`: the text of a timestamp.txt that came along; `late`: the system says so;
+    `participant`: the system and its number of the student.
     """
 
     files: dict[str, Found] = field(default_factory=dict)
@@ -39,6 +40,7 @@ class Attempt:
     submitted: datetime | None = None
     stamp: str = ""
     late: bool = False
+    participant: str = ""
 
     @property
     def digest(self) -> str:
@@ -53,8 +55,7 @@ class Note:
     digest: str
     canvas_file: int = 0
     submitted: str = ""
-    late: bool = False
-    came_from: list[str] = field(default_factory=list)
+    participant: str = ""
 
 
 def _digest(files: dict[str, str]) -> str:
@@ -69,7 +70,9 @@ class Shelf:
         self.folder, self.dry = folder, dry
         try:
             noted = json.loads((folder / NOTES).read_bytes())
-            notes = {note["place"]: Note(**note) for note in noted["attempts"]}
+            known = {each.name for each in fields(Note)}
+            kept = [Note(**{key: note[key] for key in note.keys() & known}) for note in noted["attempts"]]
+            notes = {note.place: note for note in kept}
             under_way = bool(noted["under_way"])
         except (OSError, ValueError, KeyError, TypeError):
             notes, under_way = {}, False
@@ -81,6 +84,11 @@ class Shelf:
             None if under_way or not any(_files(folder)) else notes.get("") or Note("", _digest_on_disk(folder))
         )
 
+    def participants(self, system: str) -> set[str]:
+        """The numbers in the learning system of those whose work lies here."""
+        named = (note.participant.partition(" ") for note in (self.newest, *self.earlier) if note)
+        return {number for name, _, number in named if name == system}
+
     def add(self, attempt: Attempt, stamp: str) -> tuple[Note, bool]:
         """Put an attempt in its place; returns its note, and whether it was there before. Raises OSError.
 
@@ -91,8 +99,7 @@ class Shelf:
             self._learn(known, attempt, stamp)
             return known, True
         submitted = attempt.submitted.isoformat() if attempt.submitted else ""
-        labels = [found.label for found in attempt.files.values()]
-        note = Note("", attempt.digest, attempt.canvas_file, submitted, attempt.late, labels)
+        note = Note("", attempt.digest, attempt.canvas_file, submitted, attempt.participant)
         if not self.dry:
             self.folder.mkdir(parents=True, exist_ok=True)
             for left in self.folder.glob(".part-*"):  # by a run that was interrupted
@@ -149,7 +156,7 @@ class Shelf:
         """The same attempt again may come with something new about it."""
         before = asdict(note)
         note.canvas_file = note.canvas_file or attempt.canvas_file
-        note.late = note.late or attempt.late
+        note.participant = note.participant or attempt.participant
         if attempt.submitted:
             note.submitted = attempt.submitted.isoformat()
         path = self.folder / (f"{EARLIER}/{note.place}" if note.place else "") / TIMESTAMP

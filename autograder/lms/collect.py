@@ -1,6 +1,6 @@
 """`collect`: from what learning systems hand out to `submitted/<student>/<set>/`, with a report about every file.
 
-The steps: list the files of all sources (`archives`), find out whose they are (`filenames`, `roster`, `matching`), make
+The steps: list the files of all sources (`archives`), find out whose they are (`filenames`, `roster`), make
 attempts of them, put each attempt in its place (`attempts`). What cannot be matched or is refused never stops the rest.
 """
 
@@ -25,9 +25,8 @@ from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Note, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import CANVAS, Owner, owners
-from autograder.lms.matching import Match, match
-from autograder.lms.roster import Person, Roster, folded, read_roster, usable_id
+from autograder.lms.filenames import Match, Owner, match, owners
+from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, folded, read_roster, usable_id
 from autograder.text import shown
 from autograder.timestamps import TIMESTAMP, stamp_of
 
@@ -145,13 +144,12 @@ class _Collection:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
         with Sources(limits) as opened:
             for number, source in enumerate(sources):
-                for student, item in self._matched(source, list(opened.files(source))):
+                for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
-            for student in sorted(groups):
-                self._put(student, list(groups[student].values()))
+            placed = [student for student in sorted(groups) if self._put(student, list(groups[student].values()))]
         self._say_late()
         if not self.dry:
-            self._note_students(groups)
+            self._note_students(placed)
             self.done.report = write_report(self.course, self.name, self.done.rows)
         return self.done
 
@@ -181,7 +179,7 @@ class _Collection:
                 row.why = "; ".join(text for text in (owner.remark, found.note) if text)
                 self.people[row.student] = whose.person
                 matched.append((row.student, _Item(found, owner, row)))
-        return _one_participant_each(matched)
+        return matched
 
     def _spelled(self, whose: Match) -> Match:
         """The match with an id that was made spelled as the student's folder is; nobody's where two differ in case."""
@@ -195,12 +193,20 @@ class _Collection:
 
     # --- attempts ----------------------------------------------------------------------------------------------------
 
-    def _put(self, student: str, mine: list[list[_Item]]) -> None:
-        """All of one student's attempts, oldest first, each in its place. `mine`: the files of each source."""
+    def _put(self, student: str, mine: list[list[_Item]]) -> bool:
+        """All of one student's attempts, oldest first, each in its place. `mine`: the files of each source.
+
+        False where they may be two students', so that nothing was taken.
+        """
         folder = self.course.step_folder("submitted", student, self.name)
         placed: list[tuple[Attempt, list[Row], Note, bool]] = []
         try:
             shelf = Shelf(folder, self.dry)
+            doubt = self._doubt(student, [item.owner for part in mine for item in part], shelf)
+            if doubt:
+                for row in (item.row for part in mine for item in part):
+                    row.student, row.action, row.why = "", UNMATCHED, doubt
+                return False
             attempts = list(self._attempts(mine))
             if attempts:
                 attempts[-1][0].submitted = self._submitted(student)
@@ -219,6 +225,20 @@ class _Collection:
                 self.late.append(student)
             if is_newest and not any(".ipynb" in name.lower() for name in attempt.files):
                 self.done.remarks.append(f"{student}: there is no notebook in the newest attempt")
+        return True
+
+    def _doubt(self, student: str, owners: list[Owner], shelf: Shelf) -> str:
+        """Why files are not taken for the student's: another participant of the system has been, or may be as well."""
+        person = self.people[student]
+        for system, ours in ((CANVAS, person.canvas), (MOODLE, person.moodle)):
+            users = {owner.user for owner in owners if owner.system == system}
+            several = sorted(users | shelf.participants(system))
+            if users and users != {ours} and len(several) > 1:
+                return (
+                    f"two participants ({', '.join(several)}) may both be {student}; "
+                    f"name a roster with their numbers in {system} (--roster)"
+                )
+        return ""
 
     def _attempts(self, mine: list[list[_Item]]) -> Iterator[tuple[Attempt, list[Row]]]:
         """A student's attempts with their rows, oldest first as far as the names tell."""
@@ -235,6 +255,7 @@ class _Collection:
                     attempt.files[STUDENTS_TIMESTAMP if name.casefold() == TIMESTAMP else name] = found
                     attempt.late = attempt.late or owner.late
                     attempt.canvas_file = max(attempt.canvas_file, owner.file)
+                    attempt.participant = f"{owner.system} {owner.user}" if owner.user else ""
                 if attempt.files:
                     yield attempt, rows
                 else:
@@ -291,19 +312,6 @@ class _Collection:
             note_students(self.course, noted)
 
 
-def _one_participant_each(matched: list[tuple[str, _Item]]) -> list[tuple[str, _Item]]:
-    """What is left when no two participants of a learning system are taken for one student of the class."""
-    numbers: dict[str, set[str]] = defaultdict(set)
-    for student, item in matched:
-        if item.owner.system:
-            numbers[student].add(item.owner.user)
-    for student, item in matched:
-        if len(numbers[student]) > 1:
-            item.row.student, item.row.action = "", UNMATCHED
-            item.row.why = f"two participants ({', '.join(sorted(numbers[student]))}) may both be {student}"
-    return [(student, item) for student, item in matched if len(numbers[student]) < 2]
-
-
 def _batches(files: list[_Item]) -> list[list[_Item]]:
     """Files that were handed in together, the oldest first.
 
@@ -340,7 +348,7 @@ def _wrapped(paths: list[tuple[str, ...]]) -> int:
 def _path(parts: tuple[str, ...], taken: dict[str, Found]) -> str:
     """A path for a file that is safe, not taken, and not deeper than grading looks (one folder)."""
     parts = tuple(_clean(part) for part in parts[-2:])
-    if len(parts) > 1 and parts[0].casefold() == EARLIER:
+    if parts[0].casefold() == EARLIER:
         parts = (f"{parts[0]}_", *parts[1:])
     folders = {name.split("/")[0].casefold() for name in taken if "/" in name}
     files = {name.casefold() for name in taken}

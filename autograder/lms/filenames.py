@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 
 from autograder.files import UNSAFE
 from autograder.lms.archives import Found
-from autograder.lms.roster import Roster, squashed
+from autograder.lms.roster import CANVAS, MOODLE, Person, Roster, squashed
+from autograder.text import shown
 
-CANVAS, MOODLE, PLAIN = "Canvas", "Moodle", ""
+PLAIN = ""
 ANONYMOUS, BLIND = "anon", "Participant"
 """What Canvas and Moodle call those who are marked without their names."""
 NOTEBOOK = re.compile(r"(?i)(\.(ipynb|json|txt))+$")
@@ -42,8 +43,7 @@ class Owner:
 
     `file` is Canvas's number of the file, which grows with time. In plain folders the files of one `group` were handed
     in together, `order` is the number of a copy ("… (2).ipynb"), and `alone` says that the group is a single file.
-    `rivals` are other readings of the same name, `doubt` says why none can be trusted, `namesakes` that another
-    participant of the download has the same name.
+    `rivals` are other readings of the same name, `doubt` says why none can be trusted.
     """
 
     system: str
@@ -58,7 +58,41 @@ class Owner:
     alone: bool = False
     rivals: tuple[Owner, ...] = ()
     doubt: str = ""
-    namesakes: bool = False
+
+
+@dataclass(frozen=True)
+class Match:
+    """Whose a file is; where it is nobody's, `person` is None and `why` says why.
+
+    `made`: no roster knows the student, so that the id was made of the name.
+    """
+
+    person: Person | None = None
+    why: str = ""
+    made: bool = False
+
+
+def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
+    """The student of a file, of whose name `owner` is what it says (None: it is not named as the others are)."""
+    if owner is None:
+        return Match(why="it is not named as the other files of this download are")
+    if owner.doubt:
+        return Match(why=owner.doubt)
+    if not owner.system and holds_download(found):
+        return Match(why="it lies in a download of Canvas or Moodle in the source; name that archive as a source")
+    person, why = roster.find(owner.system, owner.name, owner.user)
+    if person or why:
+        return Match(person, why)
+    if roster.complete:
+        return Match(why=f"{shown(owner.name)!r} is not on the roster")
+    if owner.alone and ".ipynb" not in found.parts[-1].lower():
+        return Match(why="it is no notebook, and no student is called so")
+    student = made_id(owner)
+    if not student:
+        return Match(why=f"no id can be made of {shown(owner.name)!r}")
+    name = owner.name if owner.system == MOODLE and owner.name != BLIND else ""
+    number = owner.user if owner.system == CANVAS and owner.name != ANONYMOUS else ""
+    return Match(Person(student, name, canvas=number), made=True)
 
 
 def owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> list[Owner | None]:
@@ -71,15 +105,7 @@ def owners(source: str, files: Sequence[Found], roster: Roster, name: str) -> li
     by_system = [settled(lms_owner(found), roster) for found in files]
     if not any(by_system):
         return [*plain_owners(source, files, roster, name)]
-    called: dict[str, set[str]] = {}
-    for owner in by_system:
-        if owner and owner.system == MOODLE and owner.name != BLIND:
-            called.setdefault(owner.name, set()).add(owner.user)
-    several = {participant for participant, users in called.items() if len(users) > 1}
-    return [
-        owner and replace(_with_clean_name(owner, name), namesakes=owner.system == MOODLE and owner.name in several)
-        for owner in by_system
-    ]
+    return [owner and _with_clean_name(owner, name) for owner in by_system]
 
 
 def lms_owner(found: Found) -> Owner | None:
@@ -159,12 +185,9 @@ def plain_owners(source: str, files: Sequence[Found], roster: Roster, name: str)
     One level of names tells the students apart: that with the most students of the roster, else the first that is not
     the same for all files. Names below it, and in a student's own archive, say nothing about whose work it is.
     """
-    paths = [(source, *f.parts) for f in files]
-    zips = [(True, *f.archives) for f in files]
-    level = _level(paths, zips, roster, name)
-    return [
-        _plain_owner(path, zipped, min(level, len(path) - 1), name) for path, zipped in zip(paths, zips, strict=True)
-    ]
+    rooted = [((source, *f.parts), (True, *f.archives)) for f in files]
+    level = _level(rooted, roster, name)
+    return [_plain_owner(path, archives, min(level, len(path) - 1), name) for path, archives in rooted]
 
 
 def _plain_owner(path: tuple[str, ...], archives: tuple[bool, ...], level: int, name: str) -> Owner:
@@ -197,10 +220,10 @@ def key_of(text: str, name: str) -> tuple[str, int]:
     return text.strip(" _-.,;#()[]"), order
 
 
-def _level(paths: list[tuple[str, ...]], zips: list[tuple[bool, ...]], roster: Roster, name: str) -> int:
+def _level(rooted: list[tuple[tuple[str, ...], tuple[bool, ...]]], roster: Roster, name: str) -> int:
     matched: Counter[int] = Counter()
     names: dict[int, set[str]] = {}
-    for path, archives in zip(paths, zips, strict=True):
+    for path, archives in rooted:
         for level, part in enumerate(path):
             names.setdefault(level, set()).add(part)
             if level and archives[level]:
@@ -212,7 +235,7 @@ def _level(paths: list[tuple[str, ...]], zips: list[tuple[bool, ...]], roster: R
     best = max(matched.values(), default=0)
     if best:
         return min(level for level, count in matched.items() if count == best)
-    return 0 if named else _first_difference(paths, name)
+    return 0 if named else _first_difference([path for path, _ in rooted], name)
 
 
 def _key(part: str, name: str) -> str:
@@ -251,10 +274,8 @@ def made_id(owner: Owner) -> str:
 
 def _with_clean_name(owner: Owner, name: str) -> Owner:
     """Canvas calls a second upload ps2-1.ipynb; that is not the student's doing and is undone."""
-    if owner.system != CANVAS or len(owner.inside) != 1:
-        return owner
-    stem = NOTEBOOK.sub("", owner.inside[0])
-    plain = re.sub(r"-\d{1,3}$", "", stem)
-    if plain.casefold() != name.casefold():
-        return owner
-    return replace(owner, inside=(f"{name}{owner.inside[0][len(stem) :]}",))
+    if owner.system == CANVAS and len(owner.inside) == 1:
+        stem = NOTEBOOK.sub("", owner.inside[0])
+        if re.sub(r"-\d{1,3}$", "", stem).casefold() == name.casefold():
+            return replace(owner, inside=(f"{name}{owner.inside[0][len(stem) :]}",))
+    return owner

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,8 +32,7 @@ COLUMNS = {
     "submitted": ("submitted", "submitted_at", "timestamp", "last_modified_submission"),
 }
 LOGINS = ("login", "login_id", "sis_login_id", "sis_user_id", "username", "id_number", "integration_id")
-
-
+CANVAS, MOODLE = "Canvas", "Moodle"
 SHORTEST = 3
 """Shortest id that is looked for inside a name: "1" stands in many."""
 
@@ -97,24 +97,24 @@ class Roster:
     def __init__(self, people: Iterable[Person], complete: bool = False) -> None:
         self.people = list(people)
         self.complete = complete
-        self._ids: dict[str, set[Person]] = {}
-        self._canvas: dict[str, set[Person]] = {}
-        self._moodle: dict[str, set[Person]] = {}
-        self._names: dict[str, set[Person]] = {}
-        self._loose: dict[str, set[Person]] = {}
+        self._found: dict[tuple[str, str], set[Person]] = defaultdict(set)
         for person in self.people:
-            for key in {person.id, person.email, person.email.partition("@")[0], *person.logins} - {""}:
-                self._ids.setdefault(folded(key), set()).add(person)
-            for key, index in ((person.canvas, self._canvas), (person.moodle, self._moodle)):
-                if key:
-                    index.setdefault(key, set()).add(person)
+            ids = {person.id, person.email, person.email.partition("@")[0], *person.logins}
+            keys = {("id", folded(key)) for key in ids}
+            keys |= {(CANVAS, person.canvas), (MOODLE, person.moodle)}
             for name in person.names():
-                self._names.setdefault(name, set()).add(person)
-                self._loose.setdefault(without_accents(name), set()).add(person)
+                keys |= {("name", name), ("loose", without_accents(name))}
+            for kind, key in keys:
+                if key:
+                    self._found[kind, key].add(person)
 
-    def numbered(self, user: str) -> set[Person]:
-        """Who has this number in Canvas."""
-        return self._canvas.get(user, set())
+    def find(self, system: str, name: str, user: str) -> tuple[Person | None, str]:
+        """The student whom a learning system calls and numbers so; without a system, whom the name says."""
+        return {CANVAS: self.canvas, MOODLE: self.moodle}[system](name, user) if system else self.plain(name)
+
+    def numbered(self, user: str, system: str = CANVAS) -> set[Person]:
+        """Who has this number in the system."""
+        return self._found.get((system, user), set())
 
     def canvas(self, name: str, user: str) -> tuple[Person | None, str]:
         """The student whom Canvas calls so."""
@@ -125,11 +125,11 @@ class Roster:
 
     def moodle(self, name: str, user: str) -> tuple[Person | None, str]:
         """The student whom Moodle calls so (the user name may stand before the name)."""
-        numbered = self._moodle.get(user, set())
+        numbered = self.numbered(user, MOODLE)
         found, why = self._both(numbered, name)
         login, _, rest = name.partition(" ")
         if found is None and not numbered and rest:
-            known = self._ids.get(folded(login), set()) & self.called(rest)
+            known = self._found.get(("id", folded(login)), set()) & self.called(rest)
             if len(known) == 1:
                 return known.pop(), ""
         return found, why
@@ -138,7 +138,7 @@ class Roster:
         """The student with this id, login, e-mail address or name, or whose id stands in the text."""
         if not key:
             return None, "its name does not say whose it is"
-        known = self._ids.get(folded(key), set())
+        known = self._found.get(("id", folded(key)), set())
         exact = {person for person in known if folded(person.id) == folded(key)}
         return _one(exact or known or self.called(key) or self._with_id_in(key), key)
 
@@ -151,7 +151,7 @@ class Roster:
     def called(self, name: str) -> set[Person]:
         """Everybody of this name, in whatever order its parts stand."""
         name = squashed(name)
-        return self._names.get(name) or self._loose.get(without_accents(name)) or set()
+        return self._found.get(("name", name)) or self._found.get(("loose", without_accents(name))) or set()
 
     def _with_id_in(self, key: str) -> set[Person]:
         text = folded(key)
@@ -187,32 +187,26 @@ def read_roster(path: Path) -> Roster:
     if not columns:
         raise CourseError(f"{path.name} has no column 'id'; its columns are {listed_columns(table)}")
     logins = [c for name in LOGINS if (c := table.column(name)) is not None]
-    people = []
+    people: dict[str, Person] = {}
     for row, line in zip(table.rows, table.lines, strict=True):
         person = _person(row, places, columns, logins)
         if "Points Possible" in row[0] or (not row[0] and places["canvas"] is not None and not person.canvas):
             continue  # rows of Canvas's that are no students
         if not person.id:
             raise CourseError(f"{path.name}, line {line}: there is no id")
-        people.append(person)
-    _check_ids(path, people)
-    return Roster(people, complete=True)
+        if not usable_id(person.id):
+            raise CourseError(f"{path.name}: the id {shown(person.id)!r} cannot be the name of a student's folder")
+        other = people.setdefault(folded(person.id), person)
+        if other is not person:
+            raise CourseError(
+                f"{path.name}: the ids {other.id!r} and {person.id!r} are the same, or differ only in case"
+            )
+    return Roster(people.values(), complete=True)
 
 
 def usable_id(student: str) -> bool:
     """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
     return is_safe_name(student) and not re.search(r"[*?\[\]{}]", student)
-
-
-def _check_ids(path: Path, people: list[Person]) -> None:
-    seen: dict[str, str] = {}
-    for person in people:
-        if not usable_id(person.id):
-            raise CourseError(f"{path.name}: the id {shown(person.id)!r} cannot be the name of a student's folder")
-        other = seen.get(folded(person.id))
-        if other is not None:
-            raise CourseError(f"{path.name}: the ids {other!r} and {person.id!r} are the same, or differ only in case")
-        seen[folded(person.id)] = person.id
 
 
 def _person(row: list[str], places: dict[str, int | None], ids: list[int], logins: list[int]) -> Person:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -55,7 +56,7 @@ def _files(folder: Path, notes: list[str]) -> list[Path]:
             for entry in entries:
                 if entry.name.startswith((".", "__MACOSX")):
                     continue
-                if entry.is_symlink() and not _inside(entry, root):
+                if entry.is_symlink() and not (os.path.exists(entry) and entry.resolve().is_relative_to(root)):
                     notes.append(f"'{shown(entry.name)}' is a link that leads elsewhere; it was left out.")
                 elif entry.is_dir():
                     if not entry.is_symlink() and depth == 0:
@@ -69,13 +70,6 @@ def _files(folder: Path, notes: list[str]) -> list[Path]:
         except OSError as error:
             notes.append(f"The folder '{shown(place.name)}' cannot be opened ({error.strerror}).")
     return files
-
-
-def _inside(link: Path, root: Path) -> bool:
-    try:
-        return link.resolve(strict=True).is_relative_to(root)
-    except (OSError, RuntimeError):  # broken or circular
-        return False
 
 
 def _rank(path: Path, folder: Path, expected: str) -> int | None:

@@ -49,51 +49,35 @@ def parse(text: str) -> ast.Module | None:
 
 @lru_cache(maxsize=1024)
 def bound_names(text: str, imports: bool = False) -> frozenset[str]:
-    """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`).
+    """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`, by a `with` or a `:=`).
 
     Where the cell is no valid Python, lines at column 0 that look like a definition or an assignment count.
     """
     tree = parse(text)
     if tree is not None:
-        return frozenset(name for statement in tree.body for name in _bound_by(statement, imports))
+        return frozenset(_bound_by(tree, imports))
     code = as_python(text[:MAX_PARSED])
     defined = re.findall(r"(?m)^(?:(?:async[ \t]+)?def|class)[ \t]+([^\W\d]\w*)", code)
     assigned = re.findall(r"(?m)^([^\W\d]\w*)[ \t]*(?::[^=\n]+)?=(?!=)", code)
     return frozenset(defined + assigned)
 
 
-def _bound_by(statement: ast.stmt, imports: bool) -> list[str]:
-    match statement:
-        case ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return [statement.name]
-        case ast.Import() | ast.ImportFrom():
-            return [(a.asname or a.name).split(".")[0] for a in statement.names] if imports else []
-        case ast.Assign():
-            return [name for target in statement.targets for name in _targets(target)]
-        case ast.AnnAssign() if statement.value is None:
-            return []
-        case ast.AnnAssign() | ast.AugAssign():
-            return _targets(statement.target)
-    if not isinstance(statement, _BLOCKS):
-        return []
-    # A block may be nested as deep as the parser allows: go on with a list, not by recursion.
-    names: list[str] = []
-    waiting: list[ast.AST] = [statement]
+def _bound_by(cell: ast.AST, imports: bool) -> set[str]:
+    names: set[str] = set()
+    waiting = [cell]  # a list, not recursion: blocks may be nested as deep as the parser allows
     while waiting:
-        block = waiting.pop()
-        if isinstance(block, (ast.For, ast.AsyncFor)):
-            names += _targets(block.target)
-        for part in ("body", "orelse", "finalbody", "handlers"):
-            for inner in getattr(block, part, []):
-                if isinstance(inner, (*_BLOCKS, ast.ExceptHandler)):
-                    waiting.append(inner)
-                else:
-                    names += _bound_by(inner, imports)
+        match waiting.pop():
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+                names.add(name)
+            case ast.Import(names=modules) | ast.ImportFrom(names=modules) if imports:
+                names |= {(a.asname or a.name).split(".")[0] for a in modules}
+            case ast.Name(id=name, ctx=ast.Store()):
+                names.add(name)
+            case ast.AnnAssign(value=None) | ast.Lambda() | ast.comprehension():
+                pass  # a mere annotation, and names of an inner scope
+            case node:
+                waiting += ast.iter_child_nodes(node)
     return names
-
-
-def _targets(target: ast.expr) -> list[str]:
-    return [node.id for node in ast.walk(target) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)]
 
 
 @lru_cache(maxsize=1024)
@@ -125,7 +109,7 @@ def needed_names(text: str) -> set[str]:
         read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         needed |= (read - bound) & used
         if not isinstance(statement, _BLOCKS):
-            bound.update(_bound_by(statement, imports=True))
+            bound |= _bound_by(statement, imports=True)
     return needed
 
 

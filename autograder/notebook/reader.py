@@ -45,9 +45,8 @@ class Unreadable(AutograderError):
 def few(lines: list[str]) -> list[str]:
     """The lines once each, and not endlessly many: what a submission makes us say must not fill the class's pages."""
     once = list(dict.fromkeys(lines))
-    return (
-        once if len(once) <= MOST_LINES else [*once[:MOST_LINES], f"… and {len(once) - MOST_LINES} more of the kind."]
-    )
+    more = len(once) - MOST_LINES
+    return once if more <= 0 else [*once[:MOST_LINES], f"… and {more} more of the kind."]
 
 
 def read_bytes(path: Path) -> bytes:
@@ -73,7 +72,8 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
     _check_size(len(data), name)
     if not data.strip(b"\0 \t\r\n"):
         raise Unreadable(f"'{shown(name)}' is empty ({len(data)} bytes). {AGAIN}")
-    content = _parse(_decode(data, name, notes), data.removeprefix(b"\xef\xbb\xbf"), name, notes)
+    text = _decode(data, name, notes).lstrip("\ufeff\0 \t\r\n")
+    content = _parse(text, data.removeprefix(b"\xef\xbb\xbf"), name, notes)
     cells = _cells_of(content, name, notes)
     used: set[str] = set()
     mended: set[str] = set()
@@ -85,11 +85,7 @@ def read_notebook(data: bytes, name: str) -> tuple[NotebookNode, list[str]]:
             f"Remove pasted data. {AGAIN}"
         )
     notes += sorted(mended)
-    return _node(nbformat=4, nbformat_minor=5, metadata=_node(), cells=read), notes
-
-
-def _node(**content: Any) -> NotebookNode:
-    return NotebookNode(content)
+    return NotebookNode(nbformat=4, nbformat_minor=5, metadata=NotebookNode(), cells=read), notes
 
 
 def _check_size(size: int, name: str) -> None:
@@ -107,26 +103,22 @@ def _decode(data: bytes, name: str, notes: list[str]) -> str:
         encoding = "utf-8"  # a few stray NUL bytes
     if encoding not in ("utf-8", "utf-8-sig"):
         notes.append(f"'{shown(name)}' was saved as {encoding.upper()}; it was read all the same.")
-        return _without_mark(data.decode(encoding, "replace"))
+        return data.decode(encoding, "replace")
     if encoding == "utf-8-sig":
         notes.append("The file began with a byte order mark; it was removed.")
     try:
-        return _without_mark(data.decode("utf-8", "surrogatepass"))  # halves are mended cell by cell
+        return data.decode("utf-8", "surrogatepass")  # halves are mended cell by cell
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
     broken = text.count("\ufffd")
     if sum(c > "\x7f" for c in text) - broken >= broken:
         notes.append("Some characters of the file were broken; they were replaced by �.")
-        return _without_mark(text)
+        return text
     notes.append("The file was saved in an old Windows encoding; it was read as such.")
     try:
         return data.decode("cp1252")
     except UnicodeDecodeError:
         return data.decode("latin-1")
-
-
-def _without_mark(text: str) -> str:
-    return text.lstrip("\ufeff\0 \t\r\n")
 
 
 def _parse(text: str, data: bytes, name: str, notes: list[str]) -> dict[str, Any]:
@@ -198,7 +190,7 @@ def _read_cell(cell: dict[str, Any], position: int, used: set[str], mended: set[
         cell_type = "code" if {"outputs", "execution_count", "input"} & cell.keys() else "markdown"
     own_id = _id_of(cell, metadata, position, used)
     cell_type = "code" if cell_type == "code" else "markdown"
-    return _node(**new_cell(cell_type, text, own_id, _cell_metadata(metadata)))
+    return NotebookNode(new_cell(cell_type, text, own_id, _cell_metadata(metadata)))
 
 
 def new_cell(cell_type: str, text: str, cell_id: str, metadata: dict[str, Any]) -> dict[str, Any]:
@@ -219,18 +211,16 @@ def _text_of(cell: dict[str, Any], mended: set[str]) -> str:
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
     if "\0" in text:
         mended.add("Cells contained NUL characters; they were removed.")
-        text = text.replace("\0", "")
-    clean = _without_surrogates(text)
-    if clean != text:
+    clean = _clean(text)
+    if clean != text.replace("\0", ""):
         mended.add("Cells contained broken characters; they were replaced by �.")
     return clean.removeprefix("\ufeff")
 
 
-def _without_surrogates(text: str) -> str:
-    """Half characters (lone surrogates) cannot be written to a file; a pair of halves is joined."""
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+def _clean(text: str) -> str:
+    """The text without NUL and half characters (lone surrogates); a pair of halves is joined."""
+    text = text.replace("\0", "")
+    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _id_of(cell: dict[str, Any], metadata: dict[str, Any], position: int, used: set[str]) -> str:
@@ -247,19 +237,12 @@ def _id_of(cell: dict[str, Any], metadata: dict[str, Any], position: int, used: 
 
 
 def _cell_metadata(metadata: dict[str, Any]) -> NotebookNode:
-    kept = _node()
-    nbgrader = metadata.get("nbgrader")
-    if isinstance(nbgrader, dict):
-        scalars = {k: v for k, v in nbgrader.items() if isinstance(v, (str, bool, int, float))}
-        kept["nbgrader"] = _node(**{_plain(k): _plain(v) for k, v in scalars.items()})
-    tags = metadata.get("tags")
+    """The nbgrader id, by which a cell is recognised, and the tags, of which the instructor is told."""
+    kept = NotebookNode()
+    nbgrader, tags = metadata.get("nbgrader"), metadata.get("tags")
+    if isinstance(nbgrader, dict) and isinstance(nbgrader.get("grade_id"), str):
+        kept["nbgrader"] = NotebookNode(grade_id=_clean(nbgrader["grade_id"]))
     if isinstance(tags, list):
-        texts = [_plain(tag).replace(",", ";") for tag in tags[:50] if isinstance(tag, str) and tag]
+        texts = [_clean(tag).replace(",", ";") for tag in tags[:50] if isinstance(tag, str) and tag]
         kept["tags"] = list(dict.fromkeys(texts))  # nbformat allows no commas and no doubles
     return kept
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
-        return value
-    return _without_surrogates(value).replace("\0", "")

@@ -17,9 +17,10 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
-from nbformat.notebooknode import NotebookNode, from_dict
+from nbformat import NotebookNode
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
 from autograder.notebook.places import (
@@ -32,10 +33,14 @@ from autograder.notebook.places import (
     TEST,
     WRITTEN,
     Place,
+    bare,
+    cut,
     grade_id_of,
+    lined,
+    similar,
+    without_fence,
 )
 from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
-from autograder.notebook.texts import bare, cut, lined, similar, without_fence
 from autograder.text import shown
 
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
@@ -118,14 +123,11 @@ def rebuild(places: list[Place], submission: NotebookNode) -> Rebuilt:
     return result
 
 
-def to_notebook(rebuilt: Rebuilt, source: NotebookNode) -> NotebookNode:
-    """The notebook to show: the source's metadata, the student's text, released text in given and test cells."""
-    notebook: NotebookNode = from_dict(to_content(rebuilt, source))
-    return notebook
-
-
 def to_content(rebuilt: Rebuilt, source: NotebookNode) -> dict[str, Any]:
-    """`to_notebook` as plain data, which shares the source's metadata: to be written out, not to be changed."""
+    """The notebook to show, as JSON: the student's text, and released text in given and test cells.
+
+    It shares the source's metadata: to be written out, not to be changed.
+    """
     cells = []
     for cell in rebuilt.cells:
         text = cell.released if cell.kind in GIVEN else cell.source
@@ -193,7 +195,10 @@ def _split(
         if given is not None:
             text, cell_type, tag = _students_part(given, text), given.cell_type, None
             if given.bare != bare(cell.source):
-                _tell_changed(given, text, result)
+                kept = " What you added was kept in a cell of its own." if text.strip() else ""
+                what = "test" if given.kind == TEST else "given"
+                result.notes.append(f"The {what} cell '{given.label}' was changed; the original was used.{kept}")
+                result.events.append(f"the {given.kind} cell '{given.label}' was changed")
         text, stood_for = _cut_given(all_given, text)
         if given is not None:
             stood_for.append(given)
@@ -233,17 +238,8 @@ def _students_part(given: Place, text: str) -> str:
     return "" if similar(bare(text), given.bare) else text
 
 
-def _tell_changed(given: Place, rest: str, result: Rebuilt) -> None:
-    kept = " What you added was kept in a cell of its own." if rest.strip() else ""
-    what = "test" if given.kind == TEST else "given"
-    result.notes.append(f"The {what} cell '{given.label}' was changed; the original was used.{kept}")
-    result.events.append(f"the {given.kind} cell '{given.label}' was changed")
-
-
 def _cut_given(given: list[Place], text: str) -> tuple[str, list[Place]]:
     """The text without given cells of two lines or more that were merged into it, and these cells."""
-    if not text:
-        return text, []
     lines, merged = lined(text), []
     for place in given:
         if "\n" in place.bare and place.block in lines:
@@ -347,7 +343,11 @@ def _place_by_neighbours(places: list[Place], pieces: list[_Piece], homes: _Home
         between = [
             p
             for p in pieces[before + 1 : after]
-            if p.free and p.tag is None and not p.names & names and _fits(p, cell_type)
+            if p.free
+            and p.tag is None
+            and not p.names & names
+            # prose may stand in a code cell
+            and (p.cell_type == cell_type or (cell_type != "code" and parse(p.text) is None))
         ]
         if len(between) != len(group):
             stubs = {place.bare for place in group}
@@ -361,12 +361,6 @@ def _place_by_neighbours(places: list[Place], pieces: list[_Piece], homes: _Home
         if all(bare(p.text) == places[index].bare for p in homes[index]):
             untouched.add(index)
             homes.pop(index)[0].anchor = index
-
-
-def _fits(piece: _Piece, cell_type: str) -> bool:
-    if cell_type == "code":
-        return piece.cell_type == "code"
-    return piece.cell_type != "code" or parse(piece.text) is None  # prose in a code cell
 
 
 def _anchors_in_order(pieces: list[_Piece], homes: _Homes) -> dict[int, int]:
@@ -387,11 +381,17 @@ def _anchors_in_order(pieces: list[_Piece], homes: _Homes) -> dict[int, int]:
 # --- step 4: the notebook -----------------------------------------------------------------------------------
 
 
-def _assemble(places: list[Place], pieces: list[_Piece], homes: _Homes, result: Rebuilt) -> None:
-    first: dict[_Piece, int] = {}  # the first place that a piece answers
+def _answers(homes: _Homes) -> dict[_Piece, list[int]]:
+    """The places that each piece answers, in order."""
+    answers: dict[_Piece, list[int]] = {}
     for index in sorted(homes):
         for piece in homes[index]:
-            first.setdefault(piece, index)
+            answers.setdefault(piece, []).append(index)
+    return answers
+
+
+def _assemble(places: list[Place], pieces: list[_Piece], homes: _Homes, result: Rebuilt) -> None:
+    first = {piece: found[0] for piece, found in _answers(homes).items()}
     extras = _extras(places, pieces, first)
     result.cells += extras.get(-1, [])
     for place in places:
@@ -413,19 +413,17 @@ def _cell(place: Place, home: list[_Piece], first: dict[_Piece, int], places: li
 def _extras(places: list[Place], pieces: list[_Piece], first: dict[_Piece, int]) -> dict[int, list[RebuiltCell]]:
     """The student's own cells by the place that they follow (-1: they stood before everything)."""
     taken = {p.cell_id for p in places}
+    free_ids = (name for name in map("extra-{}".format, count(1)) if name not in taken)
     stubs = {p.bare for p in places if p.kind in ANSWERS}
     extras: dict[int, list[RebuiltCell]] = {}
-    last, seen, number = -1, set(), 0
+    last, seen = -1, set()
     for piece in pieces:
         anchor = first.get(piece, piece.anchor)
         if anchor is not None:
             last = last if anchor in seen else anchor  # a second copy is no landmark
             seen.add(anchor)
         elif piece.text and bare(piece.text) not in stubs:
-            number += 1
-            while f"extra-{number}" in taken:
-                number += 1
-            cell = RebuiltCell(EXTRA, piece.cell_type, piece.text, None, False, f"extra-{number}")
+            cell = RebuiltCell(EXTRA, piece.cell_type, piece.text, None, False, next(free_ids))
             extras.setdefault(last, []).append(cell)
     return extras
 
@@ -470,11 +468,9 @@ def _tell_missing(places: list[Place], known: set[int], result: Rebuilt) -> None
 
 def _tell_found(places: list[Place], pieces: list[_Piece], homes: _Homes, marked: bool, result: Rebuilt) -> None:
     """Answers that were not where they belong. `marked`: the submission's cells still had their ids."""
-    answers: dict[_Piece, list[int]] = {}
-    for index in sorted(homes):
-        answers.setdefault(homes[index][0], []).append(index)
+    answers = _answers(homes)
     if marked:
-        moved = [places[found[0]].label for p, found in answers.items() if p.tag is None]
+        moved = [places[found[0]].label for p, found in answers.items() if p.tag is None and p is homes[found[0]][0]]
         _add(result.notes, moved, "The answer to {} stood in another cell; it was taken from there.")
     else:
         result.notes.append("The cells had lost their ids; they were recognised by their text and names.")

@@ -5,7 +5,7 @@ A cell begins with `# %%` or `# %% [markdown]`, and what nbgrader has to know of
     # %% nbgrader={"grade_id": "softmax-tests", "points": 4}
 
 `grade_id` is the cell's id too; `"solution": true` marks what students write, `points` what is graded; all else
-follows from these (`MARKS`). The one cell without marks is that with the student's id; others need an id, as in
+follows from these. The one cell without marks is that with the student's id; others need an id, as in
 `# %% id="scratch"`.
 """
 
@@ -70,7 +70,9 @@ def _complete(cell: NotebookNode, path: Path) -> None:
     if marks is not None and not (isinstance(marks, dict) and isinstance(marks.get("grade_id"), str)):
         raise BadText(f'{path} has a cell line without a name: nbgrader={json.dumps(marks)} needs "grade_id": "…"')
     if marks is not None:
-        cell.metadata["nbgrader"] = NotebookNode(_all_marks(marks))
+        solution, task = bool(marks.get("solution")), bool(marks.get("task"))
+        usual = {"grade": "points" in marks and not task, "locked": not solution, "solution": solution, "task": task}
+        cell.metadata["nbgrader"] = NotebookNode({"schema_version": 3, **usual, **marks})
         cell.id = marks["grade_id"]
     elif "id" in cell.metadata:
         cell.id = cell.metadata.pop("id")
@@ -79,13 +81,6 @@ def _complete(cell: NotebookNode, path: Path) -> None:
     else:
         start = next(iter(cell.source.splitlines()), "")
         raise BadText(f'{path} has a cell without nbgrader="…" or id="…", which begins {start[:60]!r}')
-
-
-def _all_marks(marks: dict[str, Any]) -> dict[str, Any]:
-    """nbgrader's marks of a cell, with what is usual for those not said."""
-    solution, task = bool(marks.get("solution")), bool(marks.get("task"))
-    usual = {"grade": "points" in marks and not task, "locked": not solution, "solution": solution, "task": task}
-    return {"schema_version": 3, **usual, **marks}
 
 
 # --- the notebook on the way to nbgrader -----------------------------------------------------------------------------

@@ -170,20 +170,19 @@ class Sandbox:
         self.errors: IO[bytes] | None = None
 
     def _open(self) -> None:
+        bwrap = find_bwrap()
+        if self.mode == BUBBLEWRAP and bwrap is None:
+            raise SandboxRefused(
+                "bubblewrap is missing, so students' code cannot be confined: install it "
+                "(Debian: apt-get install bubblewrap) or run again with --sandbox none, at your own risk"
+            )
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         number = theirs.fileno()
         isolate = "isolate" if self.mode == BUBBLEWRAP else "bare"
         python = [sys.executable, "-s", "-P", "-m", "autograder.sandbox.inside.zygote", str(number), isolate]
         environment = None
         if self.mode == BUBBLEWRAP:
-            bwrap = find_bwrap()
-            if bwrap is None:
-                ours.close()
-                theirs.close()
-                raise SandboxRefused(
-                    "bubblewrap is missing, so students' code cannot be confined: install it "
-                    "(Debian: apt-get install bubblewrap) or run again with --sandbox none, at your own risk"
-                )
+            assert bwrap is not None
             command = bwrap_command(bwrap, python)
         else:
             command = python

@@ -37,7 +37,7 @@ def random_state(rng, layer):
 
 
 class Layers:
-    """The judgement of one kind of layer. build, right make the student's, `later`, and ours, of given sizes.
+    """The judgement of one kind of layer. build, right: make the student's (`later`) and the reference's.
 
     attentions, norms: the names of these parts. set_seed: called before each run of a student's layer, `later`. What
     is the student's is looked up when it is called, in a check: it may be missing.

@@ -83,15 +83,15 @@ def test_an_unknown_chapter_is_named(book):
 
 def test_ctrl_c_shows_what_was_found(book, tmp_path):
     here = tmp_path / "reached"
-    code = f'import time\nclaim("before", True)\nopen({str(here)!r}, "w").close()\ntime.sleep(100)'
+    code = f'import time\nclaim("before", True)\nopen({str(here)!r}, "w").close()\ntime.sleep(1000)'
     with subprocess.Popen(
         command(book(tiny=code), "tiny"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as running:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not here.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         os.kill(running.pid, signal.SIGINT)
-        said, errors = running.communicate(timeout=60)
+        said, errors = running.communicate(timeout=300)
     assert running.returncode == 130, said + errors
     assert re.search(r"held     tiny  seeds \d+  before", said) and "Interrupted" in said
 

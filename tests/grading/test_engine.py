@@ -10,6 +10,7 @@ import sys
 import time
 from pathlib import Path
 
+import psutil
 import pytest
 from tiny_course import GOOD, GOOD_DOUBLE, SET, answered, make_course, submit
 
@@ -151,6 +152,30 @@ def test_a_killed_run_goes_on_where_it_was(course: Course) -> None:
     assert len(rows) == 15
     assert all(not rows[student]["ran"] for student in kept)
     assert all(row["score"] == row["points"] for row in rows.values())
+
+
+def test_a_kill_of_the_command_alone_ends_its_workers_and_sandboxes(course: Course) -> None:
+    slow = GOOD_DOUBLE.replace("return", "import time\n    time.sleep(8)\n    return")
+    submit(course, "sleeper", answered(**{**GOOD, "double": slow}))
+    folder = course.results_folder / SET
+    first = subprocess.Popen(
+        [sys.executable, "-m", "autograder", "grade", "--jobs", "1"],
+        cwd=course.root,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    while len(list(folder.glob("*.json"))) < 3:
+        assert first.poll() is None
+        time.sleep(0.05)
+    started = psutil.Process(first.pid).children(recursive=True)
+    assert any("zygote" in " ".join(p.cmdline()) for p in started)
+    first.kill()
+    first.wait()
+    _, alive = psutil.wait_procs(started, timeout=5)
+    for process in alive:
+        process.kill()
+    assert alive == []
 
 
 def test_folders_that_are_no_set_are_named(course: Course) -> None:

@@ -485,7 +485,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_terminal_bombs_cost_little(bomb):
-    start = time.perf_counter()
+    start = time.process_time()
     html = feedback.render(
         only(
             code_cell(
@@ -498,7 +498,7 @@ def test_terminal_bombs_cost_little(bomb):
             )
         )
     )
-    assert time.perf_counter() - start < 2
+    assert time.process_time() - start < 2
     assert len(html) < 400_000
     read(html)
 
@@ -528,6 +528,8 @@ SOURCE_BOMBS = {
     "tildes": "~~a" * 6_000,
     "references": "[a]: <" * 3_000,
     "headings": "#" * 19_000,
+    "blank lines": " \n" * 15_000,
+    "bars in lines": "a" + "|\n" * 9_990,
 }
 
 
@@ -535,9 +537,30 @@ SOURCE_BOMBS = {
 def test_source_bombs_cost_little(bomb):
     text = SOURCE_BOMBS[bomb]
     for cell in (code_cell(text, "a"), text_cell(text, "answer", **WRITTEN)):
-        start = time.perf_counter()
+        start = time.process_time()
         read(feedback.render(only(cell)))
-        assert time.perf_counter() - start < 4, cell["cell_type"]
+        assert time.process_time() - start < 4, cell["cell_type"]
+
+
+def test_nbconverts_pages_are_bounded_too():
+    """Formgrader and nbgrader's feedback, with the settings that `configure` makes."""
+    from nbconvert.exporters import HTMLExporter
+    from nbformat import v4
+    from traitlets.config import Config
+
+    from autograder.nbgrader_plugin import configure
+
+    config = Config()
+    configure(config)
+    cells = [
+        v4.new_code_cell(" \n" * 15_000 + "x = 1"),
+        v4.new_markdown_cell("a" + "|\n" * 9_990),
+        v4.new_code_cell("y = 2"),
+    ]
+    start = time.perf_counter()
+    html, _ = HTMLExporter(config=config).from_notebook_node(v4.new_notebook(cells=cells))
+    assert time.perf_counter() - start < 10
+    assert "x = 1" in html and re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -601,15 +624,3 @@ def test_a_page_that_cannot_be_written_is_named_and_the_old_one_stays(tmp_path, 
     written = feedback.write_all([a_result("a", notes=["second"])], tmp_path)
     assert written.paths == [] and "No space left" in written.problems[0] and "a (" in written.problems[0]
     assert "first" in path.read_text() and [p.name for p in path.parent.iterdir()] == [path.name]
-
-
-def test_rendering_is_fast():
-    results = [a_result(f"s{i}", 0.5) for i in range(60)]
-    for i, result in enumerate(results):  # no two students write the same code
-        for cell in result.notebook["cells"]:
-            cell["source"] += f"\n# {i}" if cell["cell_type"] == "code" else f"\n\nAnswer {i}"
-    feedback.render(results[0])
-    start = time.perf_counter()
-    for result in results:
-        feedback.render(result)
-    assert (time.perf_counter() - start) / len(results) < 0.05  # measured: some 10 ms; the rest is for busy machines

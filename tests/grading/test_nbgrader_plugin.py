@@ -303,7 +303,7 @@ def test_an_unknown_set_and_a_faulty_one_are_one_line(course: Course, caplog: py
 
 def test_courses_without_configure_keep_nbgraders_converter(tmp_path: Path) -> None:
     converter = nbgrader_plugin.CourseAutograde(coursedir=CourseDirectory(root=str(tmp_path)))
-    assert not converter._ours
+    assert type(converter) is nbgrader_plugin.Autograde
     assert next(p.__name__ for p in converter.sanitize_preprocessors) == "ClearOutput"
 
 

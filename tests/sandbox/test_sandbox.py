@@ -437,8 +437,10 @@ def refusal(command: list[str], environment: dict[str, str] | None = None) -> st
 
 def test_missing_bubblewrap_is_one_clear_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTOGRADER_BWRAP", "/nowhere/bwrap")
+    before = os.listdir("/proc/self/fd")
     with pytest.raises(SandboxRefused, match=r"bubblewrap is missing.*install it.*--sandbox none"):
         Sandbox().start(LIMITS)
+    assert len(os.listdir("/proc/self/fd")) == len(before)
 
 
 def test_a_bubblewrap_that_does_not_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

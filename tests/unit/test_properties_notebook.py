@@ -10,12 +10,12 @@ from typing import Any
 import nbformat
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nbformat.notebooknode import NotebookNode
+from nbformat.notebooknode import NotebookNode, from_dict
 from tiny_course import GOOD, answered, source_notebook
 
 from autograder.notebook.places import Place, places_of, release_view
 from autograder.notebook.reader import Unreadable, read_notebook
-from autograder.notebook.rebuild import Rebuilt, rebuild, to_notebook
+from autograder.notebook.rebuild import Rebuilt, rebuild, to_content
 
 FAST = settings(max_examples=60, deadline=None, print_blob=True)
 VALUES = st.recursive(
@@ -44,7 +44,7 @@ def rebuilt(cells: list[dict[str, Any]]) -> Rebuilt:
 
 def keeps_what_is_given(result: Rebuilt) -> None:
     source, places = tiny()
-    nbformat.validate(to_notebook(result, source))
+    nbformat.validate(from_dict(to_content(result, source)))
     assert [c.place for c in result.cells if c.place is not None] == list(range(len(places)))
     for cell in result.cells:
         if cell.kind in ("locked", "test") and cell.place is not None:

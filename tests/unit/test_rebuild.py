@@ -8,14 +8,14 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from nbformat import v4
+from nbformat import from_dict, v4
 
 from autograder.course import Course
 from autograder.notebook.finder import find_notebook
 from autograder.notebook.names import additions, bound_names, needed_names, used_names
 from autograder.notebook.places import places_of, release_view
 from autograder.notebook.reader import MAX_BYTES, Unreadable, read_bytes, read_notebook
-from autograder.notebook.rebuild import rebuild, to_notebook
+from autograder.notebook.rebuild import rebuild, to_content
 
 ROOT = Path(__file__).parents[2]
 SOFTMAX = "def softmax(x):\n    e = np.exp(x - x.max())\n    return e / e.sum()"
@@ -103,7 +103,7 @@ class Handed:
         self.by_id = {c.cell_id: c for c in self.rebuilt.cells}
         self.order = [c.cell_id for c in self.rebuilt.cells]
         self.extras = [c.source for c in self.rebuilt.cells if c.kind == "extra"]
-        shown = to_notebook(self.rebuilt, source)
+        shown = from_dict(to_content(self.rebuilt, source))
         nbformat.validate(shown)
         given = [c.cell_id for c in self.rebuilt.cells if c.kind != "extra"]
         assert given == [c.id for c in source.cells]  # nothing lost, nothing out of order
@@ -199,7 +199,7 @@ def test_metadata_attachments_and_outputs_of_the_submission_are_dropped(done, ha
     find(done, "softmax-tests").metadata.update(tags=["skip-execution"], colab={"base_uri": "x"})
     find(done, "softmax-tests").metadata.nbgrader.points = 400
     got = hand_in(done)
-    shown = to_notebook(got.rebuilt, source)
+    shown = from_dict(to_content(got.rebuilt, source))
     assert find(shown, "softmax").outputs == [] and "attachments" not in find(shown, "why")
     assert find(shown, "softmax-tests").metadata == find(source, "softmax-tests").metadata
     assert "tag 'skip-execution' on the test cell 'softmax-tests'" in got.events
@@ -526,7 +526,7 @@ def test_shuffled_and_mutilated_notebooks_never_break_the_rebuild(done, released
             rebuilt = rebuild(places_of(source, released), notebook)
         except Unreadable:
             continue
-        nbformat.validate(to_notebook(rebuilt, source))
+        nbformat.validate(from_dict(to_content(rebuilt, source)))
         assert [c.place for c in rebuilt.cells if c.place is not None] == list(range(len(source.cells)))
 
 
@@ -638,7 +638,7 @@ def test_old_formats_and_incomplete_cells(done, hand_in):
     nbformat.validate(notebook)
     assert [c.source for c in notebook.cells] == ["a = 1\nb = 2", "x\ny", "", "", ""]
     assert [c.id for c in notebook.cells] == ["cell-0", "cell-1", "same", "cell-3", "colab-id"]
-    assert notebook.cells[4].metadata == {"nbgrader": {}, "tags": ["a;b"]}
+    assert notebook.cells[4].metadata == {"tags": ["a;b"]}
     assert len(notes) == 3
 
 

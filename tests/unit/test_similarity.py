@@ -71,7 +71,7 @@ def test_the_released_text_tells_nothing() -> None:
 
 @pytest.mark.parametrize("code", ["def f(:\n  return ((", "\x00\x01", "%%bash\nrm -rf x", "'''never closed", "é = 'ü'"])
 def test_any_text_is_read(code: str) -> None:
-    list(runs(code * 20))
+    list(runs([code * 20]))
     assert near_identical([submission("a", code), submission("b", code), submission("c", own_code(1))]) == []
 
 
@@ -86,8 +86,25 @@ def test_a_flood_of_code_costs_little_and_hides_no_copy(flood: str) -> None:
     assert time.process_time() - start < 10
 
 
+@pytest.mark.parametrize(
+    "padding",
+    ["#" * 300_000, "# a line\n" * 40_000, '"""' + "text " * 60_000 + '"""', "\n" * 300_000, "'x" + " y" * 200_000],
+)
+def test_what_tells_nothing_hides_nothing_however_long_it_is(padding: str) -> None:
+    results = [submission(f"s{n:02d}", own_code(n)) for n in range(10)]
+    (pair,) = near_identical([*results, submission("copyist", padding + "\n" + renamed(own_code(7)))])
+    assert {pair.one, pair.other} == {"s07", "copyist"}
+
+
+@pytest.mark.parametrize("start", ['"""', "'''", "%%html\n<p>'''", "f('"])
+def test_a_cell_that_is_never_closed_hides_no_other(start: str) -> None:
+    results = [submission(f"s{n:02d}", own_code(n)) for n in range(10)]
+    (pair,) = near_identical([*results, submission("copyist", start, renamed(own_code(7)))])
+    assert {pair.one, pair.other} == {"s07", "copyist"}
+
+
 def test_only_graded_submissions_and_no_empty_ones_are_compared() -> None:
     unreadable = Result("u", "ps", "k", status=UNREADABLE)
     assert near_identical([]) == []
     assert near_identical([unreadable, submission("a", own_code(1)), submission("b", "")]) == []
-    assert code_of(submission("a", "x = 1", "y = 2").notebook) == "x = 1\ny = 2"
+    assert code_of(submission("a", "x = 1", "y = 2").notebook) == ["x = 1", "y = 2"]

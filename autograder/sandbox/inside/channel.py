@@ -14,6 +14,7 @@ import time
 from autograder.sandbox.inside.protocol import MAX_BLOBS, Blobs, Header, Message, ProtocolError
 
 MAX_HEADER = 32 * 1024 * 1024
+PIECE = 64 * 1024  # bytes that are read at once at least
 FRAME = struct.Struct("!IQ")
 LONE_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -65,6 +66,7 @@ class Channel:
         self.max_blobs = max_blobs
         self.received = 0
         self.max_sent: tuple[int, int] | None = None
+        self._came = bytearray()  # what has come and is not read yet
 
     def _set_timeout(self, deadline: float | None) -> None:
         if deadline is None:
@@ -77,18 +79,20 @@ class Channel:
         self.sock.settimeout(left)
 
     def _read(self, size: int, deadline: float | None) -> bytes:
-        data = bytearray()  # holds what has come, not what was promised, however small the pieces
-        while len(data) < size:
+        # it holds what has come, not what was promised; most messages come whole with the first piece
+        while len(self._came) < size:
             self._set_timeout(deadline)
             try:
-                chunk = self.sock.recv(min(size - len(data), 1 << 20))
+                chunk = self.sock.recv(max(PIECE, min(size - len(self._came), 1 << 20)))
             except ConnectionError:
                 raise Closed from None
             if not chunk:
                 raise Closed
-            data += chunk
+            self._came += chunk
         self.received += size
-        return bytes(data)
+        data = bytes(memoryview(self._came)[:size])
+        del self._came[:size]
+        return data
 
     def send(self, header: Header, blobs: Blobs | None = None, deadline: float | None = None) -> None:
         """Raises Closed or TimeoutError; TooLarge, with nothing sent, where `max_sent` (header, blobs) is set."""

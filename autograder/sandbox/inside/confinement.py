@@ -6,6 +6,7 @@ import ctypes
 import os
 import resource
 import signal
+import struct
 import sys
 from typing import Any
 
@@ -39,13 +40,6 @@ def _mount(kind: str, target: str, flags: int, options: str = "") -> None:
     )
 
 
-class CloneArgs(ctypes.Structure):
-    """struct clone_args of the kernel, as far as it is used here; every field has 64 bits."""
-
-    _fields_ = [(name, ctypes.c_uint64) for name in ("flags", "pidfd", "child_tid", "parent_tid", "exit_signal")]
-    _fields_ += [(name, ctypes.c_uint64) for name in ("stack", "stack_size", "tls")]
-
-
 def fork_into_namespaces() -> int:
     """os.fork(), but the child has namespaces of its own from the start. Raises OSError where the kernel refuses.
 
@@ -55,9 +49,10 @@ def fork_into_namespaces() -> int:
     flags = NAMESPACES | CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID
     tid_place = ctypes.c_uint64()
     _checked("get_tid_address", libc.prctl(PR_GET_TID_ADDRESS, ctypes.byref(tid_place), 0, 0, 0))
-    arguments = CloneArgs(flags=flags, child_tid=tid_place.value, exit_signal=signal.SIGCHLD)
+    # flags, pidfd, child_tid, parent_tid, exit_signal, stack, stack_size, tls
+    arguments = struct.pack("8Q", flags, 0, tid_place.value, 0, signal.SIGCHLD, 0, 0, 0)
     ctypes.pythonapi.PyOS_BeforeFork()
-    pid = int(holding.syscall(SYS_CLONE3, ctypes.byref(arguments), ctypes.sizeof(arguments)))
+    pid = int(holding.syscall(SYS_CLONE3, arguments, len(arguments)))
     if pid == 0:
         ctypes.pythonapi.PyOS_AfterFork_Child()
         return 0
@@ -98,22 +93,14 @@ def private_folders(limits: dict[str, Any]) -> None:
     _checked("hide /dev/zero", libc.mount(b"/dev/null", b"/dev/zero", None, MS_BIND, None))
 
 
-class CapHeader(ctypes.Structure):
-    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
-
-
-class CapData(ctypes.Structure):
-    _fields_ = (("effective", ctypes.c_uint32), ("permitted", ctypes.c_uint32), ("inheritable", ctypes.c_uint32))
-
-
 def drop_privileges() -> None:
     """No capability and no system call that a notebook does not need, now or ever again."""
     _checked("no_new_privs", libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     capability = 0
     while libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
         capability += 1
-    header, data = CapHeader(0x20080522, 0), (CapData * 2)()
-    _checked("capset", libc.capset(ctypes.byref(header), ctypes.byref(data)))
+    this_process, no_capability = struct.pack("Ii", 0x20080522, 0), bytes(24)  # the kernel's header and data
+    _checked("capset", libc.capset(this_process, no_capability))
     seccomp.install(libc)
 
 

@@ -20,19 +20,14 @@ def _alarm(signum: int, frame: Any) -> None:
 
 
 class time_limit:
-    """Raise OutOfTime in the main thread after `seconds`, again every half second until the block ends.
+    """Raise OutOfTime in the main thread after `seconds`, again every half second until the block ends."""
 
-    `is_prepared`: an earlier limit in the same request has set the signal's handler.
-    """
-
-    def __init__(self, seconds: float | None, is_prepared: bool = False) -> None:
+    def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
-        self.is_prepared = is_prepared
 
     def __enter__(self) -> None:
         if self.seconds:
-            if not self.is_prepared:
-                signal.signal(signal.SIGALRM, _alarm)
+            signal.signal(signal.SIGALRM, _alarm)
             signal.setitimer(signal.ITIMER_REAL, self.seconds, 0.5)
 
     def __exit__(self, *raised: Any) -> None:

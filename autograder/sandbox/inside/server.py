@@ -7,10 +7,9 @@ import os
 import signal
 import sys
 import threading
-from typing import Any
 
 from autograder.sandbox.inside.channel import Channel, Closed, TooLarge
-from autograder.sandbox.inside.protocol import Blobs
+from autograder.sandbox.inside.protocol import Blobs, Header, Message
 from autograder.sandbox.inside.shell import Shell, Stream
 from autograder.sandbox.inside.workspace import Workspace
 
@@ -23,20 +22,10 @@ def serve(shell: Shell, channel: Channel) -> None:
     """Answer the grader until it hangs up. Runs in the student process's main thread."""
     lock = threading.RLock()
 
-    def call_back(number: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def call_back(request: Header, blobs: Blobs) -> Message:
         with lock:
-            blobs: Blobs = []
-            header = {
-                "number": asked[-1],
-                "callback": number,
-                "args": [workspace.out(a, blobs) for a in args],
-                "kwargs": {k: workspace.out(v, blobs) for k, v in kwargs.items()},
-            }
-            channel.send(header, blobs)
-            reply, blobs = channel.receive()
-        if "error" in reply:
-            raise RuntimeError(reply["error"])
-        return workspace.read(reply["ok"], blobs)
+            channel.send({"number": asked[-1], **request}, blobs)
+            return channel.receive()
 
     asked = [0]  # the number of the request that is being answered; each answer repeats it
     workspace = Workspace(shell.user_ns, call_back, shell.is_cell)

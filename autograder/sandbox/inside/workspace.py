@@ -6,9 +6,11 @@ answer as data from a stranger.
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from collections.abc import Callable, Sequence
+from itertools import islice
 from types import FunctionType
 from typing import Any
 
@@ -27,7 +29,7 @@ class Workspace:
     def __init__(
         self,
         namespace: dict[str, Any],
-        call_back: Callable[[int, tuple[Any, ...], dict[str, Any]], Any] | None = None,
+        call_back: Callable[[Header, Blobs], Message] | None = None,
         is_student_file: Callable[[str], bool] = lambda filename: False,
         seconds: bool = True,
     ) -> None:
@@ -63,7 +65,16 @@ class Workspace:
 
         def given_function(*args: Any, **kwargs: Any) -> Any:
             assert self.call_back is not None
-            return self.call_back(number, args, kwargs)
+            sent: Blobs = []
+            request = {
+                "callback": number,
+                "args": [self.out(a, sent) for a in args],
+                "kwargs": {k: self.out(v, sent) for k, v in kwargs.items()},
+            }
+            reply, back = self.call_back(request, sent)
+            if "error" in reply:
+                raise RuntimeError(reply["error"])
+            return self.read(reply["ok"], back)
 
         given_function.__name__ = given_function.__qualname__ = str(node.get("name", "given_function"))
         return given_function
@@ -74,9 +85,14 @@ class Workspace:
     def read(self, node: Any, blobs: Blobs) -> Any:
         return unpack(node, blobs, self._other_in)
 
+    def _arguments(self, request: Header, blobs: Blobs) -> tuple[list[Any], dict[str, Any]]:
+        return [self.read(a, blobs) for a in request["args"]], {
+            k: self.read(v, blobs) for k, v in request["kwargs"].items()
+        }
+
     # requests
 
-    def answer(self, request: Header, blobs: Blobs, is_prepared: bool = False) -> Message:
+    def answer(self, request: Header, blobs: Blobs) -> Message:
         """The reply to one request: {"ok": node, ...} or {"error": {...}}.
 
         `forget` in it drops all handles first: the test cell that held them is over.
@@ -87,7 +103,7 @@ class Workspace:
             self.ids.clear()
         try:
             operation = getattr(self, f"do_{request['op']}")
-            with time_limit(request.get("seconds") if self.use_time_limit else None, is_prepared):
+            with time_limit(request.get("seconds") if self.use_time_limit else None):
                 return operation(request, blobs, sent), sent
         except BaseException as error:  # SystemExit and KeyboardInterrupt of the student's code are answers too
             return {"error": describe(error, self.is_student_file)}, []
@@ -98,9 +114,8 @@ class Workspace:
 
     def do_call(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         function = self.objects[request["target"]]
-        args = [self.read(a, blobs) for a in request["args"]]
-        kwargs = {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
-        watched = {**dict(enumerate(args)), **kwargs}
+        args, kwargs = self._arguments(request, blobs)
+        watched: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
         before = {k: _snapshot(v) for k, v in watched.items()}
         value = function(*args, **kwargs)
         changed = [str(k) for k, v in watched.items() if _snapshot(v) != before[k]]
@@ -109,13 +124,15 @@ class Workspace:
     def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
 
+        They are the first blob, as JSON: the same text for a whole class.
+
         The target of a part is the number of an object, or {"reply": n} for the object that part n of this message
         gave. A part has `seconds`, all have `all_seconds` together; a large answer ends the message.
         """
         end = time.monotonic() + request["all_seconds"]
         replies: list[Header] = []
-        start, size = 0, 0
-        for part in request["parts"]:
+        start, size = 1, 0
+        for part in json.loads(blobs[0]):
             target = part["target"]
             if isinstance(target, dict):
                 node = replies[target["reply"]].get("ok")
@@ -125,7 +142,7 @@ class Workspace:
                 break
             stop = start + part["blobs"]
             one = {**part, "target": target, "seconds": seconds}
-            reply, part_sent = self.answer(one, blobs[start:stop], True)
+            reply, part_sent = self.answer(one, blobs[start:stop])
             start, size = stop, size + sum(map(len, part_sent))
             replies.append({**reply, "blobs": len(part_sent)})
             sent += part_sent
@@ -142,20 +159,14 @@ class Workspace:
 
     def do_items(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """The first `most` things an iterable gives."""
-        values: list[Any] = []
-        for value in self.objects[request["target"]]:
-            if len(values) >= request["most"]:
-                break
-            values.append(value)
-        return {"ok": self.out(values, sent)}
+        return {"ok": self.out(list(islice(self.objects[request["target"]], request["most"])), sent)}
 
     def do_gradients(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Gradients of a fixed weighted sum of the outputs, by the arguments `wrt` or by the parameters."""
         import torch
 
         function = self.objects[request["target"]]
-        args = [self.read(a, blobs) for a in request["args"]]
-        kwargs = {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
+        args, kwargs = self._arguments(request, blobs)
         for index in request["wrt"]:
             args[index] = args[index].clone().requires_grad_(True)
         with torch.enable_grad():
