@@ -11,7 +11,7 @@ import jupytext
 import pytest
 from book_build import BOOK, chapters
 
-KEPT = ["normalization", "self-attention"]
+KEPT = ["normalization", "positional-encoding", "self-attention"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
