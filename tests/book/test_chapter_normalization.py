@@ -1,22 +1,66 @@
 """What the chapter on normalisation claims, asserted on its executed notebook."""
 
-import re
+from __future__ import annotations
 
+import re
+from pathlib import Path
+
+import numpy as np
 import pytest
 from book_build import chapter
 
 
 @pytest.fixture(scope="module")
-def value():
-    return chapter("normalization").value
+def page():
+    return chapter("normalization")
+
+
+@pytest.fixture(scope="module")
+def value(page):
+    return page.value
+
+
+def ends(text):
+    """Lowest and highest of a range of runs, such as 0.32–0.74."""
+    numbers = [float(end) for end in text.split("–")]
+    return numbers[0], numbers[-1]
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        "norm-drift",
+        "norm-standardise",
+        "norm-cube",
+        "norm-batch-lengths",
+        "norm-small-batches",
+        "norm-online",
+        "norm-which",
+        "norm-layer",
+        "norm-rms",
+        "norm-residual",
+        "norm-torch",
+        "norm-gradients",
+        "norm-depth",
+        "norm-today",
+        "norm-exercises",
+    ],
+)
+def test_topic_has_its_place(page, label):
+    assert page.article.find(id=label)
+
+
+def test_every_number_for_the_prose_is_used_or_asserted_here(page):
+    here = Path(__file__).read_text(encoding="utf-8")
+    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
+    assert not unused
 
 
 def test_numbers_run_away_without_a_norm(value):
     assert value("drift_low_law") == pytest.approx(0.9**60)
     assert value("drift_high_law") == pytest.approx(1.1**60)
-    assert value("drift_low") < 0.01
-    assert value("drift_high") > 100
-    assert value("drift_ratio") > 1e4
+    assert ends(value("drift_low"))[1] < 0.02
+    assert ends(value("drift_high"))[0] > 30
 
 
 def test_the_pencil_example_and_eps(value):
@@ -24,35 +68,42 @@ def test_the_pencil_example_and_eps(value):
     assert numbers == [-1.0, -0.333, -0.333, 1.667]
     assert value("standard_in_001") == pytest.approx((1e-6 / (1e-6 + 1e-5)) ** 0.5, abs=1e-9)
     assert value("standard_out_001") == pytest.approx(1e-3 / (1e-3 + 1e-5), abs=1e-9)
-    assert value("standard_factor") == pytest.approx(value("standard_out_001") / value("standard_in_001"))
     assert value("standard_unbiased") == pytest.approx((4 / 3) ** 0.5 - 1)
 
 
-def test_batch_norm_with_unequal_lengths(value):
-    assert value("lengths_first") == 16
-    assert value("lengths_longest") == 22
-    assert value("lengths_spread_worst") > 1.5 * value("lengths_spread_first")
-    assert value("lengths_last_output") == 0
-    assert abs(value("padding_real")) < 0.15
-    assert value("padding_all") > 0.6
-    assert abs(value("padding_cut")) < 0.3 < value("padding_all")
-    assert 0.3 < value("padding_share") < 0.7
-    assert value("padding_layer_gap") == 0
-
-
 def test_batch_norm_with_small_batches(value):
-    assert value("small_slope") == pytest.approx(-0.5, abs=0.05)
-    assert value("small_256") < 0.1 < 0.35 < value("small_8")
+    assert ends(value("small_256"))[1] < 0.12 < 0.3 < ends(value("small_8"))[0]
     assert value("small_sign") > 0.95
+    assert value("small_alone") == 0
+
+
+def test_the_noise_of_the_exercise_is_as_its_solution_says():
+    """Measured anew; √((1 + x²/2)/N) leaves out that the value is one of the batch."""
+    for x, formula, measured in ((0.0, 0.125, 0.125), (1.0, 0.153, 0.151), (3.0, 0.293, 0.25)):
+        batch = np.random.default_rng(7).normal(size=(20000, 64))
+        batch[:, 0] = x
+        spread = ((x - batch.mean(axis=1)) / batch.std(axis=1)).std()
+        assert spread == pytest.approx(measured, abs=0.006)
+        assert ((1 + x**2 / 2) / 64) ** 0.5 == pytest.approx(formula, abs=6e-4)
 
 
 def test_online_learning_and_the_other_way_round(value):
-    assert 0.45 < value("online_batch") < 0.55
-    assert value("online_layer") > 0.95
-    assert value("online_layer_32") > 0.95
-    assert 0.6 < value("online_running") < value("online_layer") - 0.1
-    assert value("online_batch_32") < value("online_layer_32") - 0.1
-    assert value("units_batch_32") > value("units_layer_32") + 0.2
+    layer, limit = ends(value("online_layer")), ends(value("online_limit"))
+    assert limit[0] - 0.1 < layer[0] <= layer[1] < limit[1] + 0.03
+    assert ends(value("online_none"))[0] > 0.7, "the floor is above guessing"
+    assert ends(value("units_batch"))[0] > 0.8
+    assert ends(value("units_layer"))[1] < ends(value("units_batch"))[0]
+
+
+@pytest.mark.parametrize("seed", [201, 202, 203])
+def test_what_a_layer_norm_can_reach_is_an_angle(seed):
+    """The part of a random plane that asks about the mean is lost; the chapter's limit from another way."""
+    rng = np.random.default_rng(seed)
+    plane, content = rng.normal(size=8), rng.normal(size=(200_000, 8))
+    seen = content - content.mean(axis=1, keepdims=True)
+    agreement = ((content @ plane > 0) == (seen @ plane > 0)).mean()
+    cosine = np.linalg.norm(plane - plane.mean()) / np.linalg.norm(plane)
+    assert agreement == pytest.approx(1 - np.arccos(cosine) / np.pi, abs=0.005)
 
 
 def test_a_layer_norm_is_blind_in_two_directions(value):
@@ -62,18 +113,10 @@ def test_a_layer_norm_is_blind_in_two_directions(value):
     assert value("layer_cosine") < 1e-9
 
 
-def test_rms_norm_and_the_shortcut_for_the_variance(value):
-    assert value("rms_ratio") > 1
-    assert abs(value("shortcut_two") - 0.93) < 0.01
-    assert abs(value("shortcut_wrong") - value("shortcut_two")) > 1
-
-
 def test_residual_streams(value):
-    assert 1 < value("stream_growth") < 1.5
-    assert 6 < value("stream_pre") < 9
-    assert value("stream_share_pre") == pytest.approx(1 / value("stream_pre"))
-    assert value("stream_share_post") < 1e-6
-    assert 1.5 < value("stream_halving") < 2.5
+    assert ends(value("stream_pre"))[0] > 5 and ends(value("stream_pre"))[1] < 9
+    assert ends(value("stream_share"))[0] > 0.1
+    assert ends(value("stream_halving"))[1] < 2.5
 
 
 def test_pytorchs_two_variances(value):
@@ -82,17 +125,17 @@ def test_pytorchs_two_variances(value):
     assert value("torch_eval_last") == pytest.approx(5 / 12**0.5, abs=1e-4)
 
 
-def test_gradients_do_not_vanish_but_tokens_become_alike(value):
-    assert value("start_post_24_first") > value("start_pre_24_first") > 0.05
-    assert value("start_pre_24_last") < 0.75 * value("start_pre_4_last")
-    assert value("start_post_24_last") > 1.5 * value("start_post_2_last")
-    assert value("start_post_16_likeness") > 0.97
-    assert value("start_pre_16_likeness") < 0.8
+def test_queries_and_keys_lose_their_gradient_where_tokens_are_alike(value):
+    assert re.fullmatch(r"\d·10⁻[⁵⁶⁷⁸⁹¹]\S*", value("qk_post"))
+    assert min(ends(value("v_post"))[0], ends(value("ffn_post"))[0]) > 0.05
+    assert ends(value("alike_post"))[0] > 0.97 > 0.95 > ends(value("alike_pre"))[1]
 
 
-def test_depth_stops_post_norm_and_not_pre_norm(value):
-    for name in ("depth_pre_2", "depth_post_2", "depth_pre_16"):
-        assert value(name) > 0.95
-    assert value("depth_post_16") < 0.5
-    assert value("depth_post_warm") < 0.5
-    assert value("depth_post_8") < 0.9
+def test_depth_order_and_start_act_together(value):
+    assert value("others") > 0.9
+    assert ends(value("stuck"))[1] < 0.6
+    assert min(ends(value("longer"))[0], ends(value("warm"))[0]) > 0.125
+
+
+def test_qk_norm_bounds_the_scores(value):
+    assert ends(value("score_with"))[1] < 8 < ends(value("score_without"))[1]

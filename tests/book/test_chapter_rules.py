@@ -11,7 +11,7 @@ import jupytext
 import pytest
 from book_build import BOOK, chapters
 
-KEPT = ["rnn-attention", "self-attention", "multi-head-attention"]
+KEPT = ["rnn-attention", "self-attention", "multi-head-attention", "normalization", "positional-encoding"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 

@@ -110,6 +110,9 @@ TOPICS = {
         ("pe-alibi", r"slope"),
         ("pe-learned", r"learn"),
         ("pe-extrapolation", r"longer"),
+        ("pe-no-order", r"NoPE"),
+        ("pe-base", r"base"),
+        ("pe-extension", r"interpolation"),
         ("pe-shift", r"matrix"),
     ],
     "normalization": [
@@ -122,6 +125,7 @@ TOPICS = {
         ("norm-depth", r"depth|layers"),
         ("norm-rms", r"RMS"),
         ("norm-residual", r"[Pp]re"),
+        ("norm-today", r"QK-norm"),
     ],
     "transformer": [
         ("tf-encoder", r"encoder"),
