@@ -12,11 +12,3 @@ def import_without_web_addresses() -> None:
     processes that only grade: others may need the grammar.
     """
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
-
-def begin_worker() -> None:
-    """What a process that only judges does first; here, where its import brings nothing else with it."""
-    import_without_web_addresses()
-    from autograder.sandbox.inside.confinement import die_with_parent
-
-    die_with_parent()

@@ -5,8 +5,8 @@ import gc
 from autograder import import_without_web_addresses
 
 import_without_web_addresses()
-# Here and in each worker of the pool: what is imported stays, so the collector need not look at it; later it looks
-# seldom, for a class's notebooks and results are made of many small things and hardly a circle among them.
+# What is imported stays, so the collector need not look at it; later it looks seldom, for a class's notebooks and
+# results are made of many small things and hardly a circle among them.
 gc.disable()
 gc.set_threshold(50_000)
 
