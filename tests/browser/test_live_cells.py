@@ -59,7 +59,7 @@ def test_questions_and_numbers_for_the_prose_need_not_run():
     assert not cell_needs.only_for_the_book("a = 1\nput(a=a)")
 
 
-@pytest.mark.parametrize("name", chapters())
+@pytest.mark.parametrize("name", [*chapters(), "index"])
 def test_every_cell_is_live_or_says_what_it_needs(name):
     page = chapter(name)
     data = page.soup.find(id="live-cells-data")
