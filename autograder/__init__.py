@@ -1,5 +1,6 @@
 """The autograder of "Attention by Hand": judges notebooks against reference solutions, safely and fast."""
 
+import os
 import sys
 
 __version__ = "0.1.0"
@@ -17,6 +18,7 @@ def import_without_web_addresses() -> None:
 def begin_worker() -> None:
     """What a process that only judges does first; here, where its import brings nothing else with it."""
     import_without_web_addresses()
+    os.environ.update(dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"))
     from autograder.sandbox.inside.confinement import die_with_parent
 
     die_with_parent()

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import resource
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -61,7 +62,7 @@ def be_worker() -> None:
 
 
 def guard_worker(seconds: float) -> None:
-    """Bound a worker process of a pool: in memory for good, and in the time until it is guarded again.
+    """Bound a worker process of a pool: in memory for good, and in what it computes until it is guarded again.
 
     A check that hands a student's numbers to compiled code can hang or swell where no exception reaches it. The pool
     notices that a worker is gone and judges its submissions once more, each alone. Not for the command's own process.
@@ -71,7 +72,8 @@ def guard_worker(seconds: float) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_DATA, (data_size() + OWN_BYTES, hard))
-    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
+    faulthandler.register(signal.SIGVTALRM, file=sys.__stderr__ or sys.stderr, chain=True)  # chain: and end
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 def run_job(data: bytes) -> bytes:
@@ -88,7 +90,7 @@ def run_job(data: bytes) -> bytes:
         except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
             result = judge.broken(error)
         finally:
-            faulthandler.cancel_dump_traceback_later()
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     return json.dumps(result.to_json()).encode()
 
 

@@ -10,6 +10,7 @@ import re
 import socket
 import struct
 import time
+from collections.abc import Callable
 from itertools import accumulate
 
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
@@ -53,22 +54,23 @@ def parse(head: bytes, body: bytes) -> Message:
 
 
 class Channel:
-    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write.
+    """Frames over a connected stream socket. `deadline` (seconds of `clock`) bounds every read and write.
 
-    `max_sent` and `max_received` are bytes of header and of blobs.
+    `max_sent` and `max_received` are bytes of header and of blobs. The clock may be late, but not early.
     """
 
     def __init__(
         self, sock: socket.socket, max_sent: tuple[int, int] = UNBOUNDED, max_received: tuple[int, int] = UNBOUNDED
     ) -> None:
         self.sock = sock
+        self.clock: Callable[[], float] = time.monotonic
         self.max_sent = max_sent
         self.max_received = max_received
         self.received = 0  # bytes in memory that what came takes up
         self._came = bytearray()  # what has come and is not read yet
 
     def _set_timeout(self, deadline: float | None) -> None:
-        left = None if deadline is None else deadline - time.monotonic()
+        left = None if deadline is None else deadline - self.clock()
         if left is not None and left <= 0:
             raise TimeoutError
         self.sock.settimeout(left)
@@ -79,6 +81,8 @@ class Channel:
             self._set_timeout(deadline)
             try:
                 chunk = self.sock.recv(max(PIECE, min(size - len(self._came), 1 << 20)))
+            except TimeoutError:
+                continue  # if the clock says so too, no further one begins
             except ConnectionError:
                 raise Closed from None
             if not chunk:
@@ -94,12 +98,14 @@ class Channel:
         sizes = FRAME.unpack(data[: FRAME.size])
         if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
             raise ProtocolError(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
-        try:
-            while data:
-                self._set_timeout(deadline)
+        while data:
+            self._set_timeout(deadline)
+            try:
                 data = data[self.sock.send(data[: 1 << 20]) :]
-        except ConnectionError:
-            raise Closed from None
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                raise Closed from None
 
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
