@@ -73,7 +73,7 @@ class Judge:
                 self._one_cell(number, cell)
         finally:
             student.end()
-        if student.is_starved:
+        if student.waited >= student.most:
             reason = "other programs had the processors of this machine for too long; it is graded by the next run"
             return self.job.unjudged(reason, self.events)
         self.events += self.transport.events

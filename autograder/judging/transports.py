@@ -50,8 +50,7 @@ class RemoteTransport:
     def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         if self.gone is not None:
             raise StudentGone(NOT_REACHED, f"not reached: {self.gone.reason}")
-        begin = self.student.clock()
-        left = self.seconds - self.used
+        begin, left = self.student.clock(), self.seconds - self.used
         limit = begin + min(seconds + GRACE_SECONDS, left)
         number = secrets.randbits(62)  # an answer sent before it was asked for cannot know it
         try:
@@ -66,12 +65,9 @@ class RemoteTransport:
                 self.student.channel.send(*call_back(reply, answer), limit)
             raise ProtocolError("asked for too many answers")
         except TimeoutError:
-            whole = left <= seconds + GRACE_SECONDS
-            reason = (
-                "the notebook used up its time and was stopped"
-                if whole
-                else "the notebook's process did not stop when its time was over, so it was ended"
-            )
+            reason = "the notebook used up its time and was stopped"
+            if left > seconds + GRACE_SECONDS:
+                reason = "the notebook's process did not stop when its time was over, so it was ended"
             raise self._lost(TIMEOUT, reason) from None
         except Closed:
             raise self._lost(*self._how_it_ended()) from None

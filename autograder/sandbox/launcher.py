@@ -135,7 +135,8 @@ def _environment(mode: str) -> dict[str, str]:
 class Student:
     """A running student process: `channel` speaks to it; `end()` kills it and all its children.
 
-    `waits` are descriptors of how long it and this thread waited for processors; `most` seconds of that count.
+    `waits` are descriptors of how long it and this thread waited for processors; `most` of these seconds are `waited`
+    for at most, and then its limits stand for nothing.
     """
 
     def __init__(self, sandbox: Sandbox, channel: Channel, folder: str | None, waits: list[int], most: float) -> None:
@@ -155,11 +156,6 @@ class Student:
             with contextlib.suppress(ProcessLookupError):  # it has just ended, and waits no more
                 self.waited = min(sum(map(waited, self.waits)) - self.before, self.most)
         return time.monotonic() - self.waited
-
-    @property
-    def is_starved(self) -> bool:
-        """Whether others had the processors for so long that its limits stand for nothing."""
-        return self.waited >= self.most
 
     def end(self) -> dict[str, Any]:
         """{"exit_code": int or None when it was killed here, "reason": "out of memory" or ""}."""

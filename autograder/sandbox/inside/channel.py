@@ -12,6 +12,7 @@ import struct
 import time
 from collections.abc import Callable
 from itertools import accumulate
+from typing import Any
 
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 
@@ -69,22 +70,22 @@ class Channel:
         self.received = 0  # bytes in memory that what came takes up
         self._came = bytearray()  # what has come and is not read yet
 
-    def _set_timeout(self, deadline: float | None) -> None:
-        left = None if deadline is None else deadline - self.clock()
-        if left is not None and left <= 0:
-            raise TimeoutError
-        self.sock.settimeout(left)
+    def _in_time(self, step: Callable[[Any], Any], what: Any, deadline: float | None) -> Any:
+        """What a step on the socket gives, tried again until the clock reaches the deadline."""
+        while (left := float("inf") if deadline is None else deadline - self.clock()) > 0:
+            self.sock.settimeout(None if deadline is None else left)
+            try:
+                return step(what)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                raise Closed from None
+        raise TimeoutError
 
     def _read(self, size: int, deadline: float | None) -> bytes:
         # it holds what has come, not what was promised; most messages come whole with the first piece
         while len(self._came) < size:
-            self._set_timeout(deadline)
-            try:
-                chunk = self.sock.recv(max(PIECE, min(size - len(self._came), 1 << 20)))
-            except TimeoutError:
-                continue  # if the clock says so too, no further one begins
-            except ConnectionError:
-                raise Closed from None
+            chunk = self._in_time(self.sock.recv, max(PIECE, min(size - len(self._came), 1 << 20)), deadline)
             if not chunk:
                 raise Closed
             self._came += chunk
@@ -99,13 +100,7 @@ class Channel:
         if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
             raise ProtocolError(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
         while data:
-            self._set_timeout(deadline)
-            try:
-                data = data[self.sock.send(data[: 1 << 20]) :]
-            except TimeoutError:
-                continue
-            except ConnectionError:
-                raise Closed from None
+            data = data[self._in_time(self.sock.send, data[: 1 << 20], deadline) :]
 
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
