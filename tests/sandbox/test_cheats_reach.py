@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from concurrent.futures import BrokenExecutor
 from pathlib import Path
 from typing import Any
 
@@ -438,7 +439,7 @@ def test_lack_of_memory_here_is_no_verdict_on_anybody(monkeypatch: pytest.Monkey
 
 
 def test_a_check_that_hangs_in_compiled_code_costs_one_submission_only() -> None:
-    """No exception reaches `sum`; the worker is ended from a thread of its own, and its pool is told."""
+    """No exception reaches `sum`; the kernel ends the worker, and its pool is told."""
     hidden = """
 @check("any function", points=1)
 def _(rng):
@@ -447,16 +448,14 @@ def _(rng):
     job.source = nbformat.writes(source_notebook({**TESTS, "twice": (2, "", hidden)}))
     job.assignment_version = "tiny-hang"
     with local_executor(1) as pool:
-        started = time.monotonic()
         future = pool.submit(hang_soon, job.to_bytes())
-        assert future.exception(timeout=120) is not None
-        assert time.monotonic() - started < 100
+        assert isinstance(future.exception(), BrokenExecutor)
 
 
 def hang_soon(data: bytes) -> bytes:
-    """`run_job` in a worker whose watchdog does not wait that long."""
+    """`run_job` in a worker whose watchdog does not let it compute that long."""
     guard = worker.guard_worker
-    worker.guard_worker = lambda seconds: guard(12.0)
+    worker.guard_worker = lambda seconds: guard(4.0)
     return worker.run_job(data)
 
 
