@@ -3,6 +3,8 @@
 import sys
 
 __version__ = "0.1.0"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""In the environment of processes that compute: several at once share the processors, and each is bounded in time."""
 
 
 def import_without_web_addresses() -> None:

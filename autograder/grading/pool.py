@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,12 +18,16 @@ from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection, Pipe
 from typing import Any, ParamSpec, TypeVar
 
-from autograder import import_without_web_addresses
+from autograder import ONE_THREAD, import_without_web_addresses
 from autograder.errors import AutograderError
 
 OWN_BYTES = 4 * 1024**3  # of a process, on top of what it holds at first
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+class Hung(BrokenExecutor):
+    """The process computed for longer than `autograder.judging.judge.watch` allows, as it would again."""
 
 
 class Process:
@@ -34,16 +39,17 @@ class Process:
     def run(self, function: Callable[..., T], *args: Any) -> T:
         """What the function, one of a module's own, returns there.
 
-        Raises BrokenExecutor where the process dies, an AutograderError as the function does, else RuntimeError.
+        Raises Hung or another BrokenExecutor where the process dies, an AutograderError as the function does, else
+        RuntimeError.
         """
-        self.started = self.started or _start()
-        pipe = self.started[1]
+        process, pipe = self.started = self.started or _start()
         try:
             pipe.send((function, args))
             answer = pipe.recv()
         except (OSError, EOFError):
             self.end()
-            raise BrokenExecutor("the process that judged this submission died") from None
+            kind = Hung if process.returncode == -signal.SIGVTALRM else BrokenExecutor
+            raise kind("the process that judged this submission died") from None
         if isinstance(answer, Exception):
             raise answer
         result: T = answer
@@ -71,7 +77,7 @@ def _start() -> tuple[subprocess.Popen[bytes], Connection]:
             stdin=subprocess.DEVNULL,
             stdout=2,
             pass_fds=[theirs.fileno()],
-            env={**os.environ, "MPLBACKEND": "agg"},  # a set may draw, and there need be no screen
+            env={**os.environ, **ONE_THREAD, "MPLBACKEND": "agg"},  # a set may draw, and there need be no screen
             start_new_session=True,  # Ctrl-C is the command's business
         )
     return process, ours

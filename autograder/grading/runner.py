@@ -19,7 +19,7 @@ from queue import SimpleQueue
 
 from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
-from autograder.grading.pool import Pool
+from autograder.grading.pool import Hung, Pool
 from autograder.grading.store import Store
 from autograder.judging.job import Job
 from autograder.judging.worker import run_job
@@ -180,6 +180,8 @@ class Run:
             job = self.pending.pop(future)
             try:
                 yield _judged(self.store, future.result())
+            except Hung:
+                yield self._without(job, "the grader's own process hung on these answers")
             except BrokenExecutor:
                 lost.append(job)
             if not lost or not self.pending:
@@ -193,8 +195,10 @@ class Run:
         try:
             return _judged(self.store, self.executor.submit(run_job, job.to_bytes()).result())
         except BrokenExecutor:  # it dies also alone
-            reason = "the grader's own process died twice while it judged this submission; please report it"
-            return _stored(self.store, job.unjudged(reason, ["the grader process died twice on this submission"]))
+            return self._without(job, "the grader's own process died twice while it judged this submission")
+
+    def _without(self, job: Job, why: str) -> Step:
+        return _stored(self.store, job.unjudged(f"{why}; please report it", [why]))
 
     def close(self) -> None:
         if self.executor is not None:

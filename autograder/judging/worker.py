@@ -1,11 +1,9 @@
-"""A worker: judges one job after the other, keeps warm sandboxes and parsed sources, and guards itself."""
+"""A worker: judges one job after the other, keeps warm sandboxes and parsed sources."""
 
 from __future__ import annotations
 
 import atexit
-import faulthandler
 import json
-import sys
 
 from autograder.errors import AutograderError
 from autograder.judging.job import Job
@@ -41,26 +39,13 @@ def source_of(job: Job) -> Judged:
 
 
 def run_job(data: bytes) -> bytes:
-    """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue.
-
-    Its process ends where a check hands a student's numbers to compiled code and that hangs: no exception reaches it.
-    The pool notices, and judges the submission once more.
-    """
+    """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
     job = Job.from_bytes(data)
-    source = source_of(job)
-    judge = Judge(job, source)
-    watch(3 * judge.limits.notebook_seconds + 60)
+    judge = Judge(job, source_of(job))
     try:
         result = judge.run(sandbox_for(job.sandbox, "torch" in judge.libraries))
     except AutograderError:
         raise
     except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
         result = judge.broken(error)
-    finally:
-        faulthandler.cancel_dump_traceback_later()
     return json.dumps(result.to_json()).encode()
-
-
-def watch(seconds: float) -> None:
-    """End this process, saying where it hangs, unless the job is judged by then."""
-    faulthandler.dump_traceback_later(seconds, exit=True, file=sys.__stderr__ or sys.stderr)
