@@ -7,7 +7,6 @@ button grade as `python -m autograder grade` does. ARCHITECTURE.md says what of 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +26,6 @@ from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
-from autograder.text import plural
 from autograder.timestamps import read_timestamp
 
 if TYPE_CHECKING:
@@ -128,13 +126,9 @@ def _autograde(self: Any) -> None:
     problems: list[str] = []
     settings = Settings(sandbox=self.exporter_class(parent=self, config=self.config).sandbox)
 
-    def noted(steps: Iterable[Step]) -> Iterator[Result]:
-        for step in steps:
-            if step.problem:
-                problems.append(step.problem)
-            if not step.result.key:  # the grader is to blame
-                problems.append(f"{step.result.student}: {step.result.reason}")
-            yield step.result
+    def noted(step: Step) -> Result:
+        problems.extend([step.problem] if step.problem else [])
+        return step.result
 
     try:
         with chdir(self.coursedir.root):
@@ -146,17 +140,16 @@ def _autograde(self: Any) -> None:
             for remark in ensure_assignment(course, course.set_files(name)):
                 self.log.warning(remark)
             steps = grade_set(course, Store(course.results_folder), name, settings, students)
-            written = write(course, noted(steps))
+            written = write(course, map(noted, steps))
+            problems += written.problems
             for remark in written.remarks:
                 self.log.warning(remark)
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
-        self.log.error(str(error))
-        raise NbGraderException(str(error)) from error
-    problems += written.problems
+        problems = [str(error)]
     for problem in problems:
         self.log.error(problem)
     if problems:
-        raise NbGraderException(f"the others are graded; there is {plural(len(problems), 'problem')}, listed above")
+        raise NbGraderException("\n".join(problems))

@@ -7,7 +7,6 @@ nothing of it.
 
 from __future__ import annotations
 
-import gc
 import os
 import resource
 import signal
@@ -16,13 +15,12 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Future, ThreadPoolExecutor
 from multiprocessing.connection import Connection, Pipe
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, TypeVar
 
-from autograder import ONE_THREAD, import_without_web_addresses
+from autograder import ONE_THREAD, imports_of_a_grader
 from autograder.errors import AutograderError
 
 OWN_BYTES = 4 * 1024**3  # of a process, on top of what it holds at first
-P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -45,15 +43,14 @@ class Process:
         process, pipe = self.started = self.started or _start()
         try:
             pipe.send((function, args))
-            answer = pipe.recv()
+            answer: T | Exception = pipe.recv()
         except (OSError, EOFError):
             self.end()
             kind = Hung if process.returncode == -signal.SIGVTALRM else BrokenExecutor
             raise kind("the process that judged this submission died") from None
         if isinstance(answer, Exception):
             raise answer
-        result: T = answer
-        return result
+        return answer
 
     def kill(self) -> None:
         """Also from another thread than the one that waits in `run`."""
@@ -91,40 +88,34 @@ class Pool(ThreadPoolExecutor):
         self.processes = [Process() for _ in range(count)]
         self.free = list(self.processes)
 
-    def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        return super().submit(self._run, function, *args)
+    def submit(self, function: Callable[..., T], /, *args: Any, **kwargs: Any) -> Future[T]:
+        def run() -> T:
+            process = self.free.pop()
+            try:
+                return process.run(function, *args)
+            finally:
+                self.free.append(process)
 
-    def _run(self, function: Callable[..., T], *args: Any) -> T:
-        process = self.free.pop()
-        try:
-            return process.run(function, *args)
-        finally:
-            self.free.append(process)
+        return super().submit(run)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Always waits; `cancel_futures` also ends what is under way."""
-        if cancel_futures:
-            super().shutdown(wait=False, cancel_futures=True)
-            for process in self.processes:
-                process.kill()
-        super().shutdown(wait=True)
+        super().shutdown(wait=not cancel_futures, cancel_futures=cancel_futures)
+        for process in self.processes:
+            process.kill()
+        super().shutdown()
         for process in self.processes:
             process.end()
 
 
 def serve(pipe: Connection) -> None:
     """What a process of the pool does until the other end is closed."""
-    # What is imported stays: the collector need not look at it. Later it looks seldom, as in `autograder.__main__`.
-    gc.disable()
-    gc.set_threshold(50_000)
-    import_without_web_addresses()
-    from autograder.judging import worker  # noqa: F401
-    from autograder.sandbox.inside.confinement import die_with_parent
-    from autograder.sandbox.inside.processes import data_size
+    with imports_of_a_grader():
+        from autograder.judging import worker  # noqa: F401
+        from autograder.sandbox.inside.confinement import die_with_parent
+        from autograder.sandbox.inside.processes import data_size
 
     die_with_parent()
-    gc.freeze()
-    gc.enable()
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_DATA, (data_size() + OWN_BYTES, hard))

@@ -60,7 +60,7 @@ class Settings:
 
 @dataclass
 class Step:
-    """One finished submission: its result, whether it was run now, and a problem in storing it."""
+    """One finished submission: its result, whether it was run now, and a problem of the grader's with it."""
 
     result: Result
     ran: bool
@@ -166,11 +166,13 @@ class Run:
         if len(self.pending) >= self.most:
             while len(self.pending) > self.most // 2:
                 yield from self.wait()
-        if self.executor is None:
-            self.executor = self.make_executor()
-        future = self.executor.submit(run_job, job.to_bytes())
+        future = self._start(job)
         self.pending[future] = job
         future.add_done_callback(self.done.put)
+
+    def _start(self, job: Job) -> Future[bytes]:
+        self.executor = self.executor or self.make_executor()
+        return self.executor.submit(run_job, job.to_bytes())
 
     def wait(self) -> Iterator[Step]:
         """The next that is done; where a process died, all that is under way, and then once more what that one held."""
@@ -187,15 +189,10 @@ class Run:
             if not lost or not self.pending:
                 break
         for job in lost:
-            yield self._alone(job)
-
-    def _alone(self, job: Job) -> Step:
-        self.close()
-        self.executor = self.make_executor()
-        try:
-            return _judged(self.store, self.executor.submit(run_job, job.to_bytes()).result())
-        except BrokenExecutor:  # it dies also alone
-            return self._without(job, "the grader's own process died twice while it judged this submission")
+            try:
+                yield _judged(self.store, self._start(job).result())
+            except BrokenExecutor:  # it dies also alone
+                yield self._without(job, "the grader's own process died twice while it judged this submission")
 
     def _without(self, job: Job, why: str) -> Step:
         return _stored(self.store, job.unjudged(f"{why}; please report it", [why]))
@@ -224,7 +221,7 @@ def grade_set(
                 continue
             stored = None if settings.force else store.get(name, student)
             prepared = Prepared(files, student, settings, seed).ready(folder, stored)
-            if stored is not None and stored.key == prepared.key:
+            if stored is not None and stored.key == prepared.key != "":
                 yield Step(stored, False)
             elif isinstance(prepared, Result):
                 yield _stored(store, prepared)
@@ -242,9 +239,10 @@ def _judged(store: Store, data: bytes) -> Step:
 
 
 def _stored(store: Store, result: Result) -> Step:
+    problem = "" if result.key else f"{result.student}: {result.reason}"  # the grader is to blame
     try:
         store.put(result)
     except OSError as error:
         where = store.path(result.assignment, result.student)
-        return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")
-    return Step(result, True)
+        problem = f"{result.student}: {where} cannot be written: {error.strerror}"
+    return Step(result, True, problem)

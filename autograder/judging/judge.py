@@ -13,6 +13,7 @@ import sys
 import time
 import traceback
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from autograder.judging.client import Client
@@ -276,11 +277,9 @@ class Judge:
         only_data = all(entry.is_value for entry in expected.transcript)
         made_for = self.student_id or self.source.own_id
         outcomes = self.source.variant_outcomes(test, variants, self.job.seed, made_for, only_data)
-        runs, end = [], time.process_time() + DIAGNOSIS_SECONDS
-        for variant, of_variant in outcomes:  # which are kept: the next student's search goes further
-            runs.append((variant, of_variant.transcript))
-            if time.process_time() > end:
-                break
+        end = time.process_time() + DIAGNOSIS_SECONDS
+        in_time = takewhile(lambda _: time.process_time() < end, outcomes)  # kept: the next student's search goes on
+        runs = [(variant, of_variant.transcript) for variant, of_variant in in_time]
         try:
             with time_limit(OWN_SECONDS, clock=time.process_time):
                 found = recognise(outcome.transcript, expected.transcript, runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 
 from autograder.errors import AutograderError
@@ -13,13 +12,6 @@ from autograder.sandbox.launcher import Sandbox
 
 _sandboxes: dict[tuple[str, bool], Sandbox] = {}
 _sources: dict[str, Judged] = {}
-
-
-@atexit.register
-def _close_sandboxes() -> None:
-    for sandbox in _sandboxes.values():
-        sandbox.close()
-    _sandboxes.clear()
 
 
 def sandbox_for(mode: str, wants_torch: bool) -> Sandbox:
