@@ -451,13 +451,13 @@ def _(rng):
         job.assignment_version = "tiny-hang"
     with Pool(1) as pool:
         hangs, harmless = [pool.submit(worker.run_job, job.to_bytes()) for job in jobs]
-        assert isinstance(hangs.exception(timeout=300), Hung)
-        assert Result.from_json(json.loads(harmless.result(timeout=300))).status == GRADED
+        assert isinstance(hangs.exception(), Hung)
+        assert Result.from_json(json.loads(harmless.result())).status == GRADED
 
 
 def test_a_check_that_swells_meets_the_limit_of_its_process() -> None:
     with Pool(1) as pool, pytest.raises(RuntimeError, match="MemoryError"):
-        pool.submit(bytes, 6 * 1024**3).result(timeout=300)
+        pool.submit(bytes, 6 * 1024**3).result()
 
 
 def test_hostile_text_does_not_stop_the_rebuild() -> None:
