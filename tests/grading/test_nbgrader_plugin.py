@@ -277,13 +277,16 @@ def test_a_fault_of_the_grader_costs_one_submission(
     assert by_tests(course) == {"ada": 5.0, "bob": 5.0}
 
 
-def test_an_answer_that_hangs_a_check_in_compiled_code_costs_one_submission(course: Course) -> None:
+def test_an_answer_that_hangs_or_ends_a_worker_costs_one_submission(course: Course) -> None:
     """No exception reaches `sum`. The program that asks, as formgrader's server does, is none of the judging's own."""
     source = source_notebook()
     source.cells[5].source = source.cells[5].source.replace(
         "    agrees(double, -rng.uniform(1, 2, size=3))",
-        """    from autograder.judging.judge import watch
+        """    import os
+    from autograder.judging.judge import watch
     number = int(double(3))
+    if number == 10**9:
+        os._exit(1)
     if number > 10**9:
         watch(2.0)  # this test need not wait for as long as a class does
     sum(range(number))""",
@@ -293,6 +296,7 @@ def test_an_answer_that_hangs_a_check_in_compiled_code_costs_one_submission(cour
     course = Course(course.root)
     submit(course, "ada", answered(**GOOD))
     submit(course, "bob", answered(**{**GOOD, "double": "def double(x):\n    return 10**15"}))
+    submit(course, "dan", answered(**{**GOOD, "double": "def double(x):\n    return 10**9"}))
     submit(course, "eve", answered(**GOOD))
     code = f"""
 from pathlib import Path
@@ -307,8 +311,10 @@ print(done["success"], done["log"])"""
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("False")
     assert "bob: the grader's own process hung on these answers" in done.stdout
-    assert by_tests(course) == {"ada": 5.0, "bob": None, "eve": 5.0}
-    assert not Store(course.results_folder).get(SET, "bob").key, "no verdict: it is judged again the next time"
+    assert "dan: the grader's own process died twice while it judged this submission" in done.stdout
+    assert by_tests(course) == {"ada": 5.0, "bob": None, "dan": None, "eve": 5.0}
+    for student in ("bob", "dan"):
+        assert not Store(course.results_folder).get(SET, student).key, "no verdict: it is judged again the next time"
 
 
 def test_a_complete_run_ends_its_seed(course: Course, caplog: pytest.LogCaptureFixture) -> None:
