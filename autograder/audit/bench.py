@@ -19,7 +19,8 @@ import nbformat
 import numpy as np
 
 from autograder.course import SetFiles
-from autograder.grading.runner import Prepared, Run, Settings, local_executor
+from autograder.grading.pool import Pool
+from autograder.grading.runner import Prepared, Run, Settings
 from autograder.grading.store import Store
 from autograder.judging.client import Client
 from autograder.judging.recognition import recognise
@@ -254,7 +255,7 @@ def graded(files: SetFiles, submissions: dict[str, bytes], settings: Settings) -
     """Judge submissions (notebooks' bytes by student) as any class is judged; results as they come."""
     with (
         tempfile.TemporaryDirectory(prefix="audit-") as folder,
-        contextlib.closing(Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs)) as run,
+        contextlib.closing(Run(Store(Path(folder)), lambda: Pool(settings.jobs), 2 * settings.jobs)) as run,
     ):
         for student, data in submissions.items():
             prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])

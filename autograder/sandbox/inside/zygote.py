@@ -1,9 +1,9 @@
 """The warm process: imports once, then forks a confined process for each submission, one after the other.
 
 It runs inside bubblewrap (or bare, with `--sandbox none`) and holds nothing secret. What comes on the control socket
-is JSON: limits, along with the socket of a student's process, start one; anything else ends it, which is answered by
-how it ended. Every child leaves this process's user, mount, PID, IPC, network and host-name namespaces before a line
-of a student runs.
+is JSON: limits, along with the socket of a student's process, start one, which is answered by a descriptor of how long
+it waits for processors; anything else ends it, which is answered by how it ended. Every child leaves this process's
+user, mount, PID, IPC, network and host-name namespaces before a line of a student runs.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from autograder.sandbox.inside.processes import (
     family_of,
     kill,
     memory_of,
+    open_waits,
     stat_of,
     step_back,
     tasks_of,
@@ -104,7 +105,7 @@ class Child:
         if held > self.memory_bytes:
             self.kill("out of memory")
         if len(tasks) > TASKS:
-            step_back(tasks)
+            step_back([task for task in tasks if task != self.pid])  # it would wait for them, which costs it no time
 
     def end(self) -> dict[str, Any]:
         """Kill whatever is left and say how it ended: exit code (negative: signal) and why."""
@@ -174,6 +175,7 @@ class Warm:
         except OSError as error:
             sock.sendall(frame({"refused": str(error)}))
             sock.close()
+            self.control.send(b"refused")
             return
         if pid == 0:
             try:
@@ -183,6 +185,9 @@ class Warm:
                 os._exit(1)
         sock.close()
         self.child = Child(pid, limits["memory_bytes"], self.isolate)
+        waits = open_waits(pid)
+        socket.send_fds(self.control, [b"started"], [waits])
+        os.close(waits)
 
     def end(self) -> dict[str, Any]:
         child, self.child = self.child, None
