@@ -23,11 +23,13 @@ from autograder.sandbox.inside.channel import frame
 from autograder.sandbox.inside.confinement import fork_into_namespaces, leave_root
 from autograder.sandbox.inside.processes import (
     PF_EXITING,
-    PF_FORKNOEXEC,
+    SOCKET_BYTES,
     data_size,
     family_of,
     kill,
     memory_of,
+    share_of,
+    sockets_of,
     stat_of,
     step_back,
     tasks_of,
@@ -65,7 +67,6 @@ class Child:
         self.memory_bytes = memory_bytes
         self.isolate = isolate
         self.reason = ""
-        self.strangers: set[int] = set()  # its processes that began another program, and their children
         self.code: int | None = None
 
     def exit_code(self, seconds: float = 0.0) -> int | None:
@@ -88,20 +89,15 @@ class Child:
     def watch(self, baseline: int) -> None:
         """Kill its processes where they together hold too much memory; put a crowd behind the others.
 
-        Those that began another program share nothing of the `baseline`, what the warm process holds in bytes.
+        `baseline` are the bytes that the warm process alone holds; all that they and it hold beyond is theirs.
         """
         if self.exit_code() is not None:
             return
         family = family_of(self.pid)
-        strangers: set[int] = set()
-        held, tasks = 0, []
-        for pid, stat in family.items():
-            if pid in self.strangers or stat.parent in strangers or not stat.flags & PF_FORKNOEXEC:
-                strangers.add(pid)
-            held += max(0, memory_of(pid) - (0 if pid in strangers else baseline))
-            tasks += tasks_of(pid)
-        self.strangers = strangers
-        if held > self.memory_bytes:
+        tasks = [task for pid in family for task in tasks_of(pid)]
+        room = self.memory_bytes - (SOCKET_BYTES * sockets_of(self.pid) if self.isolate else 0)
+        # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
+        if sum(map(memory_of, family)) > room and sum(map(share_of, [*family, os.getpid()])) - baseline > room:
             self.kill("out of memory")
         if len(tasks) > TASKS:
             step_back(tasks)
