@@ -17,6 +17,7 @@ from typing import Any
 
 import nbformat
 import numpy as np
+import torch
 
 from autograder.course import SetFiles
 from autograder.grading.runner import Prepared, Run, Settings, local_executor
@@ -35,8 +36,12 @@ SEED = 1
 STUDENT = "student-01"
 PATIENCE = 600.0
 STUB, NOTHING, EMPTY = "the cell as released", "None", "an empty string"
-ZEROS, FIRST = "zeros of the right shape", "the first argument"
+ZEROS, NAN, FIRST = "zeros of the right shape", "NaN of the right shape", "the first argument"
+REFLECTS, REMEMBERS = "what was given, in the right shape", "the answer to the call before"
+LENT = "what a function of an earlier cell answers"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
+Answer = Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+"""What is answered to a call: it takes the right function, the arguments and those by name."""
 
 
 class Bench:
@@ -114,7 +119,7 @@ class Bench:
     def trivial(self, test: TestCell) -> Iterator[tuple[str, dict[str, str], Answers]]:
         """Answers without work: of what kind, and what `judged` is to replace and to put in place."""
         yield STUB, {s: self.released[s] for s in test.solution_ids}, {}
-        for kind in (NOTHING, ZEROS, FIRST, EMPTY):
+        for kind in (NOTHING, ZEROS, NAN, FIRST, EMPTY, REFLECTS, REMEMBERS, LENT):
             if answers := self._trivial_values(test, kind):
                 yield kind, {}, answers
 
@@ -123,15 +128,17 @@ class Bench:
         names = test.solution_names & test.names & self.source.reference.keys()
         given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
         asked = {n for n in names if callable(self.source.reference[n]) or n not in given} or names
+        earlier = [f for f in self._stages[test.grade_id][0].values() if getattr(f, "__module__", "") == "reference"]
         answers: Answers = {}
         for name in asked:
             value = self.source.reference[name]
             if callable(value):
-                answers[name] = _trivial_callable(value, kind), f"def {name}(*args, **kwargs):\n    return None"
+                text = f"def {name}(*args, **kwargs):\n    return None"
+                answers[name] = answering(value, _trivial_answer(kind, [f for f in earlier if callable(f)])), text
             elif kind in (NOTHING, EMPTY):
                 answers[name] = (None if kind == NOTHING else ""), f"{name} = None"
-            elif kind == ZEROS and _numbers(value) and not any(np.all(np.asarray(v) == 0) for v in _leaves(value)):
-                answers[name] = _zeros(value), f"{name} = 0"
+            elif kind in FILLS and _numbers(value) and not any(np.all(np.asarray(v) == 0) for v in _leaves(value)):
+                answers[name] = shaped(value, FILLS[kind]), f"{name} = 0"
         return answers
 
     def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[tuple[int, str]]:
@@ -168,16 +175,40 @@ def first_complaint(checks: list[Check], others: Sequence[str] = ()) -> str:
     return next(iter([*failed, *others]), "")
 
 
-def _trivial_callable(reference: Any, kind: str) -> Any:
-    """A function or class in the place of `reference` that answers `kind` to everything."""
+def _trivial_answer(kind: str, earlier: list[Callable[..., Any]]) -> Answer:
+    """What answers `kind` to everything; `earlier` are the functions of earlier cells."""
+    kept: list[Any] = []
 
-    def answer(right: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kind == ZEROS:
-            return _zeros(right(*args, **kwargs))
-        if kind == FIRST:
-            return next(iter((*args, *kwargs.values())), None)
-        return None if kind == NOTHING else ""
+    def answer(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        given = [*args, *kwargs.values()]
+        if kind not in (*FILLS, REFLECTS, REMEMBERS, LENT):
+            return (given or [None])[0] if kind == FIRST else None if kind == NOTHING else ""
+        right = function(*args, **kwargs)
+        if kind in FILLS:
+            return shaped(right, FILLS[kind])
+        if kind == LENT:
+            return _first_that_fits(earlier, args, right)
+        source = next((_array(v) for value in given for v in _leaves(value) if _numbers(v)), np.arange(5.0))
+        found = shaped(right, lambda part: np.resize(source, part.shape).astype(part.dtype))
+        if kind == REMEMBERS and kept and _shapes(kept[0]) == _shapes(right):
+            return deepcopy(kept[0])
+        kept[:] = [found]
+        return found
 
+    return answer
+
+
+def _first_that_fits(functions: list[Callable[..., Any]], args: tuple[Any, ...], right: Any) -> Any:
+    """The first answer of one of the functions that has the shapes of the right one; None where none has."""
+    for function in functions:
+        with contextlib.suppress(Exception):
+            if _shapes(found := function(*args)) == _shapes(right):
+                return found
+    return None
+
+
+def answering(reference: Any, answer: Answer) -> Any:
+    """A function or class in the place of `reference` that gives what `answer` makes of each call."""
     if not isinstance(reference, type):
         return lambda *args, **kwargs: answer(reference, args, kwargs)
 
@@ -194,17 +225,33 @@ def _trivial_callable(reference: Any, kind: str) -> Any:
     return type(reference.__name__, (base,), {**own, "__init__": begin})
 
 
-def _zeros(value: Any) -> Any:
-    """The same shapes, filled with nought."""
-    if isinstance(value, np.ndarray):
-        return np.zeros_like(value)
-    if hasattr(value, "new_zeros"):
-        return value.new_zeros(value.shape)
+def shaped(value: Any, fill: Callable[[np.ndarray], np.ndarray]) -> Any:
+    """The same kinds and shapes, where `fill` makes one array in the place of another; None for what is no data."""
     if isinstance(value, dict):
-        return {k: _zeros(v) for k, v in value.items()}
+        return {k: shaped(v, fill) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_zeros(v) for v in value)
-    return type(value)() if isinstance(value, (bool, int, float, complex, str, np.generic)) else None
+        return type(value)(shaped(v, fill) for v in value)
+    if isinstance(value, torch.Tensor):
+        return torch.as_tensor(fill(value.detach().numpy()))
+    if isinstance(value, np.ndarray):
+        return fill(value)
+    return fill(np.asarray(value)).item() if isinstance(value, (int, float, complex, str, np.generic)) else None
+
+
+def full(number: float) -> Callable[[np.ndarray], np.ndarray]:
+    """For `shaped`: this number in every place."""
+    return lambda part: np.full(part.shape, number, np.result_type(part if part.dtype.kind in "fc" else 1.0))
+
+
+FILLS = {ZEROS: np.zeros_like, NAN: full(np.nan)}
+
+
+def _shapes(value: Any) -> list[tuple[int, ...]]:
+    return [np.shape(v) for v in _leaves(value)]
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value.detach() if hasattr(value, "detach") else value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -219,7 +266,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 def _numbers(value: Any) -> bool:
     """Whether data is made of numbers only; truth values are not among them, for half of them are right by chance."""
-    return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
+    return all(_array(v).dtype.kind in "iufc" for v in _leaves(value))
 
 
 def submission(files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT) -> bytes:
