@@ -815,7 +815,7 @@ def judge(model, source, sos, eos, max_len):
     given = source.clone()
     found = greedy_decode(model, given, sos, eos, max_len)
     whole = not (isinstance(found, torch.Tensor) and found.is_floating_point())
-    observe("the tokens", "whole numbers" if whole else "floats")
+    observe("the tokens", "whole numbers" if whole else "floats", beside=True)
     if not whole:
         fail("The tokens should be whole numbers, of dtype torch.long.")
     found = to_array(found, "the result")

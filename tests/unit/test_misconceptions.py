@@ -179,14 +179,14 @@ def test_the_variant_that_gives_the_wrong_answers_is_named():
 
 def test_a_variant_that_contradicts_a_right_answer_is_not_named():
     student, right = entries(2.0, 9.0), entries(2.0, 6.0)
-    assert explained(answers_beside(student, right), set(), entries(3.0, 9.0)) == set()
+    assert explained(answers_beside(student, right), entries(3.0, 9.0)) == set()
     assert recognise(student, right, [(variant("squared"), entries(3.0, 9.0))]) == []
 
 
 def test_a_variant_that_misses_most_of_what_is_wrong_is_not_named():
     student, right = entries(2.0, 9.0, 16.0, 25.0), entries(2.0, 6.0, 8.0, 10.0)
-    assert explained(answers_beside(student, right), set(), entries(2.0, 9.0, 15.0, 24.0)) == set()
-    assert explained(answers_beside(student, right), set(), entries(2.0, 9.0, 16.0, 24.0)) == {
+    assert explained(answers_beside(student, right), entries(2.0, 9.0, 15.0, 24.0)) == set()
+    assert explained(answers_beside(student, right), entries(2.0, 9.0, 16.0, 24.0)) == {
         ("c", "key 1", 0),
         ("c", "key 2", 0),
     }
