@@ -156,12 +156,13 @@ def recognise(
     candidates = []
     for variant, transcript in runs:
         gives = explained(answers, without_form(transcript, reference))
-        if gives:
-            candidates.append((variant, gives))
+        if gives:  # of those that explain as much, the one that is alike in form
+            alike = sum(answer.is_right for answer in answers_beside(student, transcript))
+            candidates.append((variant, gives, alike))
     found: list[Variant] = []
     covered: set[Question] = set()
     for _ in range(most if candidates else 0):
-        variant, gives = max(candidates, key=lambda c: len(c[1] - covered))
+        variant, gives, _ = max(candidates, key=lambda c: (len(c[1] - covered), c[2]))
         if gives - covered:
             found.append(variant)
             covered |= gives
