@@ -89,8 +89,8 @@ def observe(what: str, value: Any, beside: bool = False) -> None:
     """
     session = current()
     if session is not None:
-        key = f"{'noted' if beside else 'observed'} {what}"
-        session.client.transcript.append(Entry(session.client.check, key, value))
+        kind = "noted" if beside else "observed"
+        session.client.transcript.append(Entry(session.client.check, f"{kind} {what}", value))
 
 
 def figure(draw: Any, alt: str) -> None:

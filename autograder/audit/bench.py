@@ -37,6 +37,7 @@ SEED = 1
 STUDENT = "student-01"
 PATIENCE = 600.0
 STUB, NOTHING, EMPTY = "the cell as released", "None", "an empty string"
+ZEROS, NAN = "zeros of the right shape", "NaN of the right shape"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
 Fill = Callable[[np.ndarray], np.ndarray]
 Answer = Callable[[Callable[[], Any], list[Any]], Any]  # of a function that gives the right answer, and the arguments
@@ -81,8 +82,7 @@ class Bench:
     def _judge(
         self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int, stops: bool
     ) -> Outcome:
-        client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
-        client.sources = sources
+        client = Client(LocalTransport(namespace), call_seconds=PATIENCE, sources=sources)
         return run_test_cell(test, client, self.source, seed, stops=stops)
 
     def judged(
@@ -120,7 +120,7 @@ class Bench:
                 value = self.source.reference[name]
                 if callable(value):
                     answers[name] = answering(value, answer), f"def {name}(*args, **kwargs):\n    return None"
-                elif kind in (NOTHING, EMPTY) or (kind in FILLS and all(map(_is_number, _leaves(value)))):
+                elif kind in (NOTHING, EMPTY) or (kind in (ZEROS, NAN) and all(map(_is_number, _leaves(value)))):
                     answers[name] = answer(partial(self.source.reference.get, name), []), f"{name} = None"
             if answers:
                 yield kind, {}, answers
@@ -163,9 +163,6 @@ def _trivial_answers(earlier: list[Callable[..., Any]]) -> dict[str, Answer]:
     """What is answered to a call without work, by kind; `earlier` are the functions of earlier cells."""
     kept: dict[str, Any] = {}
 
-    def filled(fill: Fill, right: Callable[[], Any], given: list[Any]) -> Any:
-        return shaped(right(), fill)
-
     def reflected(right: Callable[[], Any], given: list[Any]) -> Any:
         source = next((_array(v) for v in _leaves(given) if _is_number(v)), np.arange(5.0))
         return shaped(right(), lambda part: np.resize(source, part.shape).astype(part.dtype))
@@ -186,7 +183,8 @@ def _trivial_answers(earlier: list[Callable[..., Any]]) -> dict[str, Answer]:
         NOTHING: lambda right, given: None,
         EMPTY: lambda right, given: "",
         "the first argument": lambda right, given: next(iter(given), None),
-        **{kind: partial(filled, fill) for kind, fill in FILLS.items()},
+        ZEROS: lambda right, given: shaped(right(), np.zeros_like),
+        NAN: lambda right, given: shaped(right(), lambda part: np.full(part.shape, np.nan, np.result_type(part, "f2"))),
         "what was given, in the right shape": reflected,
         "an earlier answer of the right shape": remembered,
         "what a function of an earlier cell answers": lent,
@@ -221,17 +219,9 @@ def shaped(value: Any, fill: Fill) -> Any:
         return {k: shaped(v, fill) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(shaped(v, fill) for v in value)
-    if isinstance(value, torch.Tensor):
-        return torch.as_tensor(fill(value.detach().numpy()))
-    if isinstance(value, np.ndarray):
-        return fill(value)
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return fill(value) if isinstance(value, np.ndarray) else torch.as_tensor(fill(_array(value)))
     return fill(np.asarray(value)).item() if isinstance(value, (int, float, complex, str, np.generic)) else None
-
-
-FILLS: dict[str, Fill] = {
-    "zeros of the right shape": np.zeros_like,
-    "NaN of the right shape": lambda part: np.full_like(part, np.nan, part.dtype if part.dtype.kind in "fc" else float),
-}
 
 
 def _shapes(value: Any) -> list[tuple[int, ...]]:

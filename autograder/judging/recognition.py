@@ -122,8 +122,7 @@ def explained(answers: list[Answer], variant: list[Entry]) -> set[Question]:
     """The questions to which the variant gives the student's wrong answers; none where it is not what the student did.
 
     It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
-    places where it is wrong itself, or when all it gives are errors and not all of those: errors are alike for many
-    reasons.
+    places where it is wrong itself, or when it gives only errors and not all of those: errors have many causes.
     """
     variants = _by_question(variant)
     beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
