@@ -115,6 +115,15 @@ print('all')"""
     assert shown(student, code) == "all\n"
 
 
+@pytest.mark.skipif(COLUMN != 0, reason="only x86-64 knows a second way to call")
+def test_calls_of_32_bit_programs_are_refused(student: Student) -> None:
+    code = """import ctypes, mmap
+code = mmap.mmap(-1, 4096, flags=0x22, prot=7)
+code.write(bytes.fromhex('b814000000cd80c3'))  # getpid by its other number
+print(ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.addressof(ctypes.c_char.from_buffer(code)))())"""
+    assert shown(student, code) == "-38\n"
+
+
 @pytest.mark.parametrize("option", ["SO_SNDBUF", "SO_RCVBUF", "SO_ATTACH_FILTER", "SO_PRIORITY"])
 def test_buffers_of_sockets_stay_as_they_are(student: Student, option: str) -> None:
     code = f"""import socket; socket.SO_ATTACH_FILTER = 26

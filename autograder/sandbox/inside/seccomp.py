@@ -67,8 +67,8 @@ CHECKED: tuple[tuple[str, int, int, tuple[int, ...], int], ...] = (
     ("clone", 0, 0x7E020000, (0,), errno.EPERM),  # no new namespaces
     ("mmap", 3, 0x40021, (0, 0x1, 0x20), errno.EPERM),  # shared or anonymous, not both; no huge pages set aside
     ("madvise", 2, ALL, (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 22, 23), errno.EPERM),  # none shared with others
-    # no filters, hiding or scheduling cookies
-    ("prctl", 0, ALL, (1, 2, 3, 15, 16, 21, 23, 30, 36, 37, 38, 39, 41, 42, 0x53564D41), errno.EPERM),
+    # no filters, hiding or scheduling cookies; 51 and 64 tell libraries how long vectors are on arm64
+    ("prctl", 0, ALL, (1, 2, 3, 15, 16, 21, 23, 30, 36, 37, 38, 39, 41, 42, 51, 64, 0x53564D41), errno.EPERM),
     ("fcntl", 1, ALL, (*range(5), 8, 9, 10, 11, 1030, 1032), errno.EPERM),  # no locks, leases or larger pipes
     ("ioctl", 1, ALL, (*TERMINALS, 0x541B, 0x5421, 0x5450, 0x5451, 0x5452), errno.ENOTTY),  # and what waits to be read
     ("socket", 0, ALL, (1, 2, 10), errno.EAFNOSUPPORT),  # Unix and internet; others know no network namespace
@@ -81,7 +81,7 @@ CHECKED: tuple[tuple[str, int, int, tuple[int, ...], int], ...] = (
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}  # the kernel's name for it, column above
 
 LOAD, AND, EQUAL, AT_LEAST, RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
-ALLOW, KILL, ERROR = 0x7FFF0000, 0x80000000, 0x00050000
+ALLOW, ERROR = 0x7FFF0000, 0x00050000
 PR_SET_SECCOMP, SECCOMP_MODE_FILTER = 22, 2
 
 
@@ -114,7 +114,8 @@ def program() -> bytes:
     def verdict(number: int) -> int:
         return verdicts.get(number, ERROR | (errno.ENOSYS if number >= NEW else errno.EPERM))
 
-    parts = [_step(LOAD, 4), _step(EQUAL, architecture, 1, 0), _step(RETURN, KILL), _step(LOAD, 0)]
+    unknown = _step(RETURN, ERROR | errno.ENOSYS)
+    parts = [_step(LOAD, 4), _step(EQUAL, architecture, 1, 0), unknown, _step(LOAD, 0)]  # calls of a 32-bit program
     for call in dict.fromkeys(call for call, *_ in CHECKED):
         steps = [step for row in CHECKED if row[0] == call for step in _condition(*row[1:])]
         parts += [_step(EQUAL, calls[call], 0, len(steps) + 1), *steps, _step(RETURN, ALLOW)]

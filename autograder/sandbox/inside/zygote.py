@@ -18,22 +18,9 @@ import sys
 import time
 from typing import Any
 
-from autograder.sandbox.inside import seccomp
+from autograder.sandbox.inside import processes, seccomp
 from autograder.sandbox.inside.channel import frame
 from autograder.sandbox.inside.confinement import fork_into_namespaces, leave_root
-from autograder.sandbox.inside.processes import (
-    PF_EXITING,
-    SOCKET_BYTES,
-    data_size,
-    family_of,
-    kill,
-    memory_of,
-    share_of,
-    sockets_of,
-    stat_of,
-    step_back,
-    tasks_of,
-)
 
 ENDING_SECONDS = 10.0
 WATCH_SECONDS = 0.1
@@ -77,14 +64,14 @@ class Child:
 
     def is_ending(self) -> bool:
         """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
-        stat = stat_of(self.pid)
-        return stat is None or stat.state in "ZX" or bool(stat.flags & PF_EXITING)
+        stat = processes.stat_of(self.pid)
+        return stat is None or stat.state in "ZX" or bool(stat.flags & processes.PF_EXITING)
 
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
         if self.exit_code() is None:
-            for pid in [self.pid] if self.isolate else family_of(self.pid):
-                kill(pid)
+            for pid in [self.pid] if self.isolate else processes.family_of(self.pid):
+                processes.kill(pid)
 
     def watch(self, baseline: int) -> None:
         """Kill its processes where they together hold too much memory; put a crowd behind the others.
@@ -93,14 +80,15 @@ class Child:
         """
         if self.exit_code() is not None:
             return
-        family = family_of(self.pid)
-        tasks = [task for pid in family for task in tasks_of(pid)]
-        room = self.memory_bytes - (SOCKET_BYTES * sockets_of(self.pid) if self.isolate else 0)
+        family = processes.family_of(self.pid)
+        tasks = [task for pid in family for task in processes.tasks_of(pid)]
+        room = self.memory_bytes - (processes.SOCKET_BYTES * processes.sockets_of(self.pid) if self.isolate else 0)
+        touched, shares = map(processes.memory_of, family), map(processes.share_of, [*family, os.getpid()])
         # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
-        if sum(map(memory_of, family)) > room and sum(map(share_of, [*family, os.getpid()])) - baseline > room:
+        if sum(touched) > room and sum(shares) - baseline > room:
             self.kill("out of memory")
         if len(tasks) > TASKS:
-            step_back(tasks)
+            processes.step_back(tasks)
 
     def end(self) -> dict[str, Any]:
         """Kill whatever is left and say how it ended: exit code (negative: signal) and why."""
@@ -141,8 +129,8 @@ class Warm:
         gc.collect()
         gc.freeze()
         gc.enable()
-        self.base = data_size()
-        self.baseline = memory_of(os.getpid())
+        self.base = processes.data_size()
+        self.baseline = processes.memory_of(os.getpid())
 
     def run(self) -> None:
         """Do what is asked for, until the other side hangs up."""
