@@ -145,7 +145,7 @@ def test_good_set_is_green(sets):
     assert report.points == 21 and report.reference_full and report.flaky == 0
     assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 3, 3)
     assert report.total("mutants") == report.total("killed") > 5
-    assert report.total("trivial") == report.total("trivial_zero") == 5 + 3
+    assert report.total("trivial") == report.total("trivial_zero") == 9 + 3
     assert report.seconds_per_submission is None
     data = json.loads(json.dumps(report.to_json()))
     assert data["ok"] is True and data["exercises"][0]["grade_id"] == "shift-tests"
@@ -264,6 +264,57 @@ def test_trivial_answer_that_scores_is_a_breach(sets):
     assert only(report, "trivial") == ["zeros of the right shape passes 'the mean is nought'"]
 
 
+SCALED = '''
+def scaled(x):
+    """Twice the array without its mean."""
+    ### BEGIN SOLUTION
+    return 2.0 * (x - x.mean())
+    ### END SOLUTION
+'''
+PROPERTIES = """
+# No examples here.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check
+
+
+@check("the mean")
+def _(rng):
+    assert not abs(np.mean(scaled(rng.normal(size=5)))) > 1e-9
+
+
+@check("larger for larger")
+def _(rng):
+    x = rng.normal(size=5)
+    assert np.ptp(scaled(3 * x)) > np.ptp(scaled(x))
+
+
+@check("the same when shifted")
+def _(rng):
+    x = rng.normal(size=5)
+    assert np.allclose(scaled(x), scaled(x + 1)) and np.ptp(scaled(x)) > 0.1
+
+
+@check("the sum")
+def _(rng):
+    found = scaled(rng.normal(size=5))
+    assert abs(found.sum()) < 1e-9 < 0.1 < np.ptp(found)
+### END HIDDEN TESTS
+"""
+
+
+def test_hostile_answers_that_score_are_breaches(sets):
+    exercises = [*sets.good(), ("scaled", SCALED, PROPERTIES, 4)]
+    found = breaches(sets.audit(exercises, seeds=1), "trivial")
+    for hole in (
+        "NaN of the right shape passes 'the mean'",
+        "what was given, in the right shape passes 'larger for larger'",
+        "an earlier answer of the right shape passes 'the same when shifted'",
+        "what a function of an earlier cell answers passes 'the mean', 'larger for larger', 'the same when shifted', "
+        "'the sum'",
+    ):
+        assert hole in found
+
+
 def test_trivial_data_that_scores_is_a_breach(sets):
     easy = CHOICE_TESTS.replace("compare(answer, reference.answer)", "assert answer != 'a'")
     report = sets.audit([("shift", SHIFT, SHIFT_TESTS, 19), ("choice", CHOICE, easy, 1)], seeds=1)
@@ -358,9 +409,13 @@ def test_trivial_classes(sets):
     report = sets.audit([("module", MODULE, MODULE_TESTS, 20)], catalogue=catalogue, seeds=1, helpers="import torch")
     trivial = breaches(report, "trivial")
     assert sorted(t.split(" passes ")[0] for t in trivial) == [
+        "NaN of the right shape",
         "None",
+        "an earlier answer of the right shape",
         "an empty string",
         "the first argument",
+        "what a function of an earlier cell answers",
+        "what was given, in the right shape",
         "zeros of the right shape",
     ]
     assert all(t.endswith("passes 'any output'") for t in trivial)
