@@ -148,7 +148,8 @@ TOPICS = {
         ("hh-torch", r"learn"),
         ("hh-compare", r"gap"),
         ("hh-freedom", r"basis|invert|same"),
-        ("hh-shortcut", r"learn"),
+        ("hh-induction", r"residual stream"),
+        ("hh-induction-learned", r"K-composition"),
     ],
     "linear-attention": [
         ("la-feature-map", r"feature"),
