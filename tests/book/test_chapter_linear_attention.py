@@ -124,7 +124,7 @@ def test_a_polynomial_cannot_point(page):
 def test_below_the_rank_the_price_is_that_of_writing_by_sum(page):
     assert page.value("recall_best") == "1.00"
     assert ends(page.value("recall_sum"))[1] < 0.9 > ends(page.value("recall_once"))[1]
-    assert ends(page.value("recall_often"))[0] > 0.87
+    assert ends(page.value("recall_often"))[0] > 0.8
     assert 0.5 < ends(page.value("recall_256"))[0] < ends(page.value("recall_256"))[1] < 0.75
 
 
