@@ -226,10 +226,12 @@ class Client:
             raise ProtocolError("only data can be passed to a given function")
 
         sent: list[bytes] = []
+        used: set[int] = set()
         try:
             function = self.callbacks[request["callback"]]
-            args = [unpack(a, blobs, refuse) for a in request["args"]]
-            kwargs = {str(k): unpack(v, blobs, refuse) for k, v in dict(request.get("kwargs", {})).items()}
+            args = [unpack(a, blobs, refuse, used=used) for a in request["args"]]
+            given = dict(request.get("kwargs", {}))
+            kwargs = {str(k): unpack(v, blobs, refuse, used=used) for k, v in given.items()}
             value = function(*args, **kwargs)
             return {"ok": pack(value, sent, refuse)}, sent
         except Exception as error:  # the student's arguments may be anything; the message goes back to their code

@@ -228,6 +228,13 @@ def test_numbers_come_from_cells_and_are_there(name):
     assert len(page.article.select(".pasted-text")) == len(re.findall(r"\{glue:text\}`", page.source))
 
 
+@pytest.mark.parametrize("name", chapters())
+def test_every_number_for_the_prose_is_used_or_asserted_in_the_chapters_test(name):
+    page = chapter(name)
+    test = Path(__file__).with_name(f"test_chapter_{name.replace('-', '_')}.py").read_text(encoding="utf-8")
+    assert not [number for number in page.glued if not page.shown(number) and f'"{number}"' not in test]
+
+
 # --- the notebooks for download -------------------------------------------------------------------------
 
 

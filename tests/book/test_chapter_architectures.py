@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from book_build import chapter
 
@@ -30,12 +28,6 @@ def page():
 )
 def test_topic_has_its_place(page, label):
     assert page.article.find(id=label)
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_who_sees_whom(page):

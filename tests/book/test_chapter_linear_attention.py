@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import comb
-from pathlib import Path
 
 import pytest
 from book_build import chapter
@@ -41,12 +40,6 @@ def page():
 )
 def test_topic_has_its_place(page, label):
     assert page.article.find(id=label)
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_brackets_move(page):

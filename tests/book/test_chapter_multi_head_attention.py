@@ -6,7 +6,6 @@ What is trained is claimed in the chapter itself, over all its runs; here stands
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from book_build import chapter
@@ -15,12 +14,6 @@ from book_build import chapter
 @pytest.fixture(scope="module")
 def page():
     return chapter("multi-head-attention")
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_three_heads_answer_three_questions_and_one_shares_its_row(page):

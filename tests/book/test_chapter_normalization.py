@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
@@ -18,12 +17,6 @@ def page():
 @pytest.fixture(scope="module")
 def value(page):
     return page.value
-
-
-def ends(text):
-    """Lowest and highest of a range of runs, such as 0.32–0.74."""
-    numbers = [float(end) for end in text.split("–")]
-    return numbers[0], numbers[-1]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +41,6 @@ def ends(text):
 )
 def test_topic_has_its_place(page, label):
     assert page.article.find(id=label)
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_numbers_run_away_without_a_norm(value):

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
 def page():
     return chapter("positional-encoding")
-
-
-def ends(text):
-    """Lowest and highest of a range of runs, such as 0.32–0.74."""
-    numbers = [float(end) for end in text.split("–")]
-    return numbers[0], numbers[-1]
 
 
 @pytest.mark.parametrize(
@@ -45,12 +37,6 @@ def ends(text):
 )
 def test_topic_has_its_place(page, label):
     assert page.article.find(id=label)
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_attention_is_equivariant_and_a_causal_mask_is_not(page):

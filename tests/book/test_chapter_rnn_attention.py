@@ -4,7 +4,6 @@ What is trained is claimed in the chapter itself, over all its runs; here stands
 """
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,12 +22,6 @@ def value(page):
 
 def numbers(text):
     return [float(number.replace("−", "-")) for number in re.findall(r"[-−]?\d+\.\d+", text)]
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 def test_bahdanaus_attention_by_hand(value):

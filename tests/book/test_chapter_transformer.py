@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -47,12 +46,6 @@ def test_topic_has_its_place(page, label):
 def test_trap_has_its_label(page, label):
     assert f"({label})=" in page.source
     assert page.article.find(id=label)
-
-
-def test_every_number_for_the_prose_is_used_or_asserted_here(page):
-    here = Path(__file__).read_text(encoding="utf-8")
-    unused = [name for name in page.glued if not page.shown(name) and f'"{name}"' not in here]
-    assert not unused
 
 
 # --- blocks ---------------------------------------------------------------------------------------------

@@ -128,24 +128,29 @@ def test_a_full_disk_is_one_line_for_each_and_the_others_are_graded(course: Cour
     assert [row["score"] for row in rows] == [rows[0]["points"]] * 3  # judged, and in the gradebook
 
 
-def test_a_killed_run_goes_on_where_it_was(course: Course) -> None:
-    for number in range(12):
-        slow = GOOD_DOUBLE.replace("return", f"import time\n    time.sleep(0.3 + {number} * 0)\n    return")
-        submit(course, f"many-{number:02d}", answered(**{**GOOD, "double": slow}))
-    folder = course.results_folder / SET
-    first = subprocess.Popen(
+def under_way(course: Course) -> subprocess.Popen:
+    """`grade` in a session of its own, once three results are stored."""
+    started = subprocess.Popen(
         [sys.executable, "-m", "autograder", "grade", "--jobs", "1"],
         cwd=course.root,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
-    while len(list(folder.glob("*.json"))) < 3:
-        assert first.poll() is None
+    while len(list((course.results_folder / SET).glob("*.json"))) < 3:
+        assert started.poll() is None
         time.sleep(0.05)
+    return started
+
+
+def test_a_killed_run_goes_on_where_it_was(course: Course) -> None:
+    for number in range(12):
+        slow = GOOD_DOUBLE.replace("return", f"import time\n    time.sleep(0.3 + {number} * 0)\n    return")
+        submit(course, f"many-{number:02d}", answered(**{**GOOD, "double": slow}))
+    first = under_way(course)
     os.killpg(first.pid, signal.SIGKILL)
     first.wait()
-    kept = {p.stem for p in folder.glob("*.json")}
+    kept = {p.stem for p in (course.results_folder / SET).glob("*.json")}
     done = command(course, "grade", "--json")
     assert done.returncode == 0, done.stderr
     rows = {row["student"]: row for row in json.loads(done.stdout)}
@@ -157,17 +162,7 @@ def test_a_killed_run_goes_on_where_it_was(course: Course) -> None:
 def test_a_kill_of_the_command_alone_ends_its_workers_and_sandboxes(course: Course) -> None:
     slow = GOOD_DOUBLE.replace("return", "import time\n    time.sleep(8)\n    return")
     submit(course, "sleeper", answered(**{**GOOD, "double": slow}))
-    folder = course.results_folder / SET
-    first = subprocess.Popen(
-        [sys.executable, "-m", "autograder", "grade", "--jobs", "1"],
-        cwd=course.root,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    while len(list(folder.glob("*.json"))) < 3:
-        assert first.poll() is None
-        time.sleep(0.05)
+    first = under_way(course)
     started = psutil.Process(first.pid).children(recursive=True)
     assert any("zygote" in " ".join(p.cmdline()) for p in started)
     first.kill()

@@ -140,7 +140,8 @@ def test_pages_show_nothing_hidden(by_command: tuple[Path, list[dict]]) -> None:
 def secret_lines() -> list[str]:
     """Lines of tests, solutions, rubrics and catalogue that no released notebook and no student has."""
     released = (ROOT / "assignments" / SET / f"{SET}.ipynb").read_text(encoding="utf-8")
-    students = (EXAMPLES / "example_class.py").read_text(encoding="utf-8")
+    written = ("example_class.py", "right_answers.py")
+    students = "\n".join((EXAMPLES / name).read_text(encoding="utf-8") for name in written)
     source = json.loads(Course(ROOT).set_files(SET).notebook_text)
     lines: set[str] = set()
     for cell in source["cells"]:

@@ -9,8 +9,9 @@ import warnings
 from pathlib import Path
 
 import pytest
+from read_page import TAGS, Page
 from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
-from test_feedback import HOSTILE, TAGS, Page
+from test_feedback_hostile import HOSTILE
 
 from autograder.html import plots, report
 from autograder.html import sanitize as pages
@@ -380,7 +381,7 @@ def test_pages_fit_the_screen_and_ask_for_nothing(browser, tmp_path, width):
 
 def test_nothing_hostile_runs(browser, tmp_path):
     from sample_results import SOLUTION, WRITTEN, code_cell, shown, stream, text_cell
-    from test_feedback import HOSTILE_MARKDOWN
+    from test_feedback_hostile import HOSTILE_MARKDOWN
 
     from autograder.html import feedback
 

@@ -127,7 +127,7 @@ def test_what_solves_nothing_earns_nothing(case: str) -> None:
     files = COURSE.set_files(next(name for name in COURSE.set_names() if name.startswith(begins)))
     source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
     handed_in = submission(files, {**source.solutions, **cells})
-    (result,) = graded(files, [("cheat", handed_in)], Settings())
+    (result,) = graded(files, {"cheat": handed_in}, Settings())
     earned = {e.grade_id: e.score for e in result.exercises}
     for grade_id, points in most.items():
         assert earned[grade_id] <= points, [c.reason for e in result.exercises for c in e.checks if not c.passed]

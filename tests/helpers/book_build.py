@@ -54,6 +54,12 @@ def pages() -> list[str]:
     return [toc["root"], *(chapter["file"] for part in toc["parts"] for chapter in part["chapters"])]
 
 
+def ends(text: str) -> tuple[float, float]:
+    """Lowest and highest of a range of runs, such as 0.32–0.74."""
+    numbers = [float(end) for end in text.split("–")]
+    return numbers[0], numbers[-1]
+
+
 def chapters() -> list[str]:
     """Names of the numbered chapters, in their order."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))

@@ -294,3 +294,17 @@ def test_no_outcome_is_taken_for_that_of_other_answers() -> None:
     assert together == alone
     full = {name for name, (score, _, _) in alone.items() if score == 4.0}
     assert full == {"right", "another order in memory", "a view", "a tensor", "a list"}
+
+
+def test_a_given_function_reads_an_array_once_too() -> None:
+    repeated = """
+from autograder.sandbox.inside.channel import Channel
+send = Channel.send
+def again(self, header, blobs=None, deadline=None):
+    if 'callback' in header: header, blobs = {**header, 'args': [{'array': 0, 'form': '<f8 1'}] * 2}, [bytes(8)]
+    return send(self, header, blobs, deadline)
+Channel.send = again
+"""
+    result = grade({**RIGHT, "twice": repeated + RIGHT["twice"]})
+    assert scores(result)["twice"] == 0.0
+    assert "was read before" in reasons(result, "twice")
