@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
@@ -102,12 +102,6 @@ def test_the_induction_circuit_is_right_in_every_short_text(page):
 
 def test_two_tables_have_one_map(page):
     assert page.value("second_gap") < 0.002
-
-
-def ends(text):
-    """Lowest and highest of a range of runs, such as 0.32–0.74."""
-    numbers = [float(end) for end in text.split("–")]
-    return numbers[0], numbers[-1]
 
 
 def test_learned_heads_agree_in_patterns_leads_and_outputs(page):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import comb
 
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_the_algorithm_is_exact_and_the_polynomial_is_not(page):
 
 
 def test_counts_and_crossings(page):
-    assert "L = 12: full   864, linear   840" in page.printed("def counted")
+    assert "T = 12: full   864, linear   840" in page.printed("def counted")
     assert page.value("cross_3") == 12
     assert page.value("cross_16") == 158
     assert page.value("cross_64") == 2162
@@ -100,12 +100,6 @@ def test_memory_grows_as_counted(page):
 def test_the_error_grows_with_the_scores(page):
     assert page.value("wrong_half") < 3 < page.value("wrong_one") < 20 < page.value("wrong_four_6")
     assert page.value("wrong_four") > 50
-
-
-def ends(text):
-    """Lowest and highest of a range of runs, such as 0.32–0.74."""
-    numbers = [float(end) for end in text.split("–")]
-    return numbers[0], numbers[-1]
 
 
 def test_a_polynomial_cannot_point(page):
