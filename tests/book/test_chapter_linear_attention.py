@@ -122,7 +122,8 @@ def test_each_writing_rule_wins_somewhere(page):
     assert mean("noisy_sum") < 0.5 * mean("noisy_delta")
     assert mean("drift_decay") < 0.85 * mean("drift_sum")
     assert mean("new_gate") < 0.85 * mean("new_decay")
-    assert mean("over_delta") == 0 < mean("over_decay")
+    assert mean("over_delta") == 0 < page.value("write_over_tuned") < mean("over_decay")
+    assert mean("new_gate") < page.value("write_new_tuned") < mean("new_decay")
 
 
 def test_the_library_is_what_is_approximated(page):
