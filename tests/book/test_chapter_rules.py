@@ -11,7 +11,15 @@ import jupytext
 import pytest
 from book_build import BOOK, chapters
 
-KEPT = ["rnn-attention", "self-attention", "multi-head-attention", "normalization", "positional-encoding"]
+KEPT = [
+    "rnn-attention",
+    "self-attention",
+    "multi-head-attention",
+    "positional-encoding",
+    "normalization",
+    "hand-designed-heads",
+    "linear-attention",
+]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
