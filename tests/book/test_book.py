@@ -18,7 +18,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from pybtex.database import parse_file
 
-TRAINED_IN_SECONDS = {"self-attention", "hand-designed-heads"}  # chapters whose whole download is run
+TRAINED_IN_SECONDS = {"hand-designed-heads"}  # chapters whose whole download is run
 CODE_WIDTH = 78  # columns that fit beside the contents at 1280 pixels
 LEFTOVER = re.compile(r"\{(?:glue|cite|ref|doc|numref|eq|term|code-cell)[:\w-]*\}")
 
