@@ -20,6 +20,7 @@ KEPT = [
     "hand-designed-heads",
     "linear-attention",
 ]
+CAPTIONED = KEPT[:5]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
@@ -82,6 +83,12 @@ def test_a_picture_of_the_datas_way_comes_first(name):
     described = re.findall(r'^\s+alt: "(.+)"$|^:alt: (.+)$', opening, re.M)
     assert described, "no figure before the first section"
     assert re.search(r"\(\w[\w ,/]*, \w+\)", opening.split("alt:", 1)[1]), "the drawing shows no shapes such as (T, d)"
+
+
+@pytest.mark.parametrize("name", CAPTIONED)
+def test_a_figure_can_be_read_alone(name):
+    drawn = [cell.metadata["mystnb"] for cell in cells(name, "code") if "image" in cell.metadata.get("mystnb", {})]
+    assert drawn and all(len(figure.get("figure", {}).get("caption", "")) > 30 for figure in drawn)
 
 
 @pytest.mark.parametrize("name", KEPT)
