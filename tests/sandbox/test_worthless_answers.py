@@ -26,6 +26,7 @@ from autograder.results import GRADED, Result
 
 ROOT = Path(__file__).parents[2]
 COURSE = Course(ROOT)
+ALWAYS = "ps2-self-attention", "ps8-linear-attention"  # one of NumPy and one of torch; the others when all is run
 
 
 def of_itself() -> list:
@@ -120,7 +121,9 @@ def right(bench: Bench, grade_id: str) -> list[str]:
     return [c.name for c in bench.judged(bench.source.tests[grade_id])[0] if not c.passed]
 
 
-@pytest.mark.parametrize("name", COURSE.set_names())
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=[] if n in ALWAYS else pytest.mark.slow) for n in COURSE.set_names()]
+)
 def test_worthless_answers_gain_no_point(name: str) -> None:
     proved_once(f"worthless-{name}", judging_digest(name, __file__), partial(no_point_is_gained, name))
 
