@@ -477,16 +477,12 @@ def test_a_python_environment_below_tmp_stays_in_sight(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     packages = next(environment.glob("lib/python*/site-packages"))
     (packages / "late.py").write_text("value = 42\n")
-    real = Path(numpy.__file__).parents[1]
-    (packages / "real.pth").write_text(f"{real}\n{ROOT}\n")
+    (packages / "real.pth").write_text(f"{Path(numpy.__file__).parents[1]}\n{ROOT}\n")
     code = (
-        "import time\n"
-        "from autograder.sandbox.launcher import Limits, Sandbox\n"
-        "sandbox = Sandbox()\n"
-        "student = sandbox.start(Limits())\n"
+        "import time; from autograder.sandbox.launcher import Limits, Sandbox\n"
+        "student = (sandbox := Sandbox()).start(Limits())\n"
         "student.channel.send({'op': 'run', 'source': 'import late; print(late.value)', 'seconds': 10})\n"
-        "print(student.channel.receive(time.monotonic() + 20)[0])\n"
-        "sandbox.close()\n"
+        "print(student.channel.receive(time.monotonic() + 20)[0]); sandbox.close()\n"
     )
     done = subprocess.run([environment / "bin" / "python", "-c", code], capture_output=True, text=True, timeout=120)
     assert "'text': '42" in done.stdout, done.stdout + done.stderr[-2000:]
