@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
 import pytest
-from test_sandbox import LIMITS, ask, ended, shown
+from confined import LIMITS
+from test_sandbox import ask, ended, shown
 
 from autograder.sandbox.inside import seccomp
 from autograder.sandbox.inside.channel import Closed
@@ -14,20 +14,6 @@ from autograder.sandbox.launcher import Sandbox, Student
 
 COLUMN = {"x86_64": 0, "aarch64": 1}[os.uname().machine]
 PERMITTED, UNKNOWN = "EPERM", "ENOSYS"
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    one = Sandbox()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def student(sandbox: Sandbox) -> Iterator[Student]:
-    one = sandbox.start(LIMITS)
-    yield one
-    one.end()
 
 
 def why_it_ended(sandbox: Sandbox, code: str) -> str:

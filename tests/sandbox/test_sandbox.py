@@ -6,35 +6,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy
 import pytest
+from confined import LIMITS, MB
 
 from autograder.sandbox.inside.channel import Closed
 from autograder.sandbox.launcher import Limits, Sandbox, SandboxRefused, Student, find_bwrap
 
 ROOT = Path(__file__).parents[2]
-MB = 2**20
-LIMITS = Limits(
-    cell_seconds=2, notebook_seconds=60, memory_bytes=400 * MB, processes=24, file_bytes=4 * MB, disk_bytes=8 * MB
-)
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[Sandbox]:
-    one = Sandbox()
-    yield one
-    one.close()
-
-
-@pytest.fixture
-def student(sandbox: Sandbox) -> Iterator[Student]:
-    one = sandbox.start(LIMITS)
-    yield one
-    one.end()
 
 
 def ask(student: Student, source: str, seconds: float = 5.0, patience: float = 30.0) -> dict[str, Any]:
