@@ -65,7 +65,7 @@ TERMINALS = (*range(0x5401, 0x5412), 0x5413, 0x5414, 0x5422, 0x5429, 0x80045430,
 # A call, one of its arguments, the bits looked at, the values they may have, what is said of others.
 CHECKED: tuple[tuple[str, int, int, tuple[int, ...], int], ...] = (
     ("clone", 0, 0x7E020000, (0,), errno.EPERM),  # no new namespaces
-    ("mmap", 3, 0x40121, (0, 0x1, 0x20), errno.EPERM),  # shared or anonymous, not both; no huge pages, no stack: no data
+    ("mmap", 3, 0x40121, (0, 0x1, 0x20), errno.EPERM),  # shared or anonymous, not both; no huge pages, no growing stack
     ("madvise", 2, ALL, (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 22, 23), errno.EPERM),  # none shared with others
     # no filters, hiding or scheduling cookies; 51 and 64 tell libraries how long vectors are on arm64
     ("prctl", 0, ALL, (1, 2, 3, 15, 16, 21, 23, 30, 36, 37, 38, 39, 41, 42, 51, 64, 0x53564D41), errno.EPERM),
