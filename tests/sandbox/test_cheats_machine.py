@@ -146,7 +146,7 @@ for name in sorted(os.listdir('/dev')):
     try: os.utime(f'/dev/{name}'); print(name)
     except OSError: continue
 print(open('/dev/null', 'wb', 0).write(b'x'), len(open('/dev/urandom', 'rb', 0).read(9)))"""
-    assert shown(student, code).split() == ["fd", "ptmx", "pts", "shm", "1", "9"]
+    assert shown(student, code).split() == ["ptmx", "shm", "1", "9"]
 
 
 def test_no_program_takes_what_crashed(student: Student) -> None:
