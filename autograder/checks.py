@@ -21,6 +21,7 @@ import numpy as np
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentGone
 from autograder.judging.proxies import Proxy, later, settled
+from autograder.judging.recognition import is_flat
 from autograder.judging.session import CheckFailed, current
 from autograder.judging.transports import LocalTransport, RemoteTransport
 
@@ -150,7 +151,7 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
     if _is_tensor(value):
         value = value.detach().cpu()
         value = (value.float() if value.dtype == _torch().bfloat16 else value).numpy()
-    elif isinstance(value, (list, tuple)):
+    elif isinstance(value, (list, tuple)) and not is_flat(value):
         value = [to_array(v, what) for v in value]
         if len({v.shape for v in value}) > 1:
             raise CheckFailed(f"{what} is a list whose rows have different shapes")
@@ -162,11 +163,14 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
     return array
 
 
-def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64) -> None:
+def compare(
+    actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64, tells_difference: bool = False
+) -> None:
     """Demand that `actual` equals `expected` within `atol` (arrays: largest absolute difference, in float64).
 
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
-    message. Raises CheckFailed with what is wrong, never with the expected value.
+    message. Raises CheckFailed with what is wrong, never with the expected value; `tells_difference` adds the largest
+    difference, by which who typed a number could work out the right one.
     """
     actual = settled(actual)
     if isinstance(expected, (tuple, list)) and not _numeric(expected):
@@ -175,19 +179,19 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
         if len(actual) != len(expected):
             raise CheckFailed(f"{what} has {len(actual)} values, where {len(expected)} are asked for")
         for number, (mine, theirs) in enumerate(zip(actual, expected, strict=True), 1):
-            compare(mine, theirs, f"value {number} of {what}", atol)
+            compare(mine, theirs, f"value {number} of {what}", atol, tells_difference)
     elif isinstance(expected, dict):
         if not isinstance(actual, dict):
             raise CheckFailed(f"{what} is {_kind(actual)}, where a dictionary is asked for")
         for key, value in expected.items():
             if key not in actual:
                 raise CheckFailed(f"{what} has no entry {key!r}")
-            compare(actual[key], value, f"{what}[{key!r}]", atol)
+            compare(actual[key], value, f"{what}[{key!r}]", atol, tells_difference)
     elif expected is None or isinstance(expected, (str, bytes)):
         if type(actual) is not type(expected) or actual != expected:
             raise CheckFailed(f"{what} is not right")
     else:
-        _compare_arrays(to_array(actual, what), to_array(expected), what, atol)
+        _compare_arrays(to_array(actual, what), to_array(expected), what, atol, tells_difference)
 
 
 def _numeric(values: Any) -> bool:
@@ -197,7 +201,7 @@ def _numeric(values: Any) -> bool:
     return isinstance(values, (bool, int, float, np.generic))
 
 
-def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float) -> None:
+def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float, tells_difference: bool) -> None:
     if actual.dtype == expected.dtype and actual.shape == expected.shape and actual.tobytes() == expected.tobytes():
         return  # most answers are right to the last bit
     if actual.shape != expected.shape:
@@ -218,8 +222,9 @@ def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: f
         difference = np.where(same, 0.0, np.abs(actual - expected))
     wrong = ~(difference <= atol)
     if wrong.any():
-        largest = np.nanmax(np.where(np.isfinite(difference), difference, 0.0))
-        raise CheckFailed(f"{what}: {_share(wrong)} off by more than {atol:g} (largest difference {largest:.3g})")
+        largest = np.max(difference, initial=0.0, where=np.isfinite(difference))
+        more = f" (largest difference {largest:.3g})" if tells_difference else ""
+        raise CheckFailed(f"{what}: {_share(wrong)} off by more than {atol:g}{more}")
 
 
 def _share(wrong: np.ndarray) -> str:
@@ -357,9 +362,9 @@ def _agrees(
                 f"`{name}` returned {_kind(actual)}; it should return {len(expected)} values: {', '.join(names)}"
             )
         for label, mine, theirs in zip(names, actual, expected, strict=True):
-            compare(mine, theirs, f"`{label}`", atol)
+            compare(mine, theirs, f"`{label}`", atol, True)
     else:
-        compare(actual, expected, f"the result of `{name}`", atol)
+        compare(actual, expected, f"the result of `{name}`", atol, True)
     if changed():
         raise CheckFailed(f"`{name}` changes its input in place; work on a copy of it")
     return actual

@@ -25,6 +25,7 @@ from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
+from autograder.text import shown_text
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
@@ -57,13 +58,17 @@ class Entry:
 
 @dataclass
 class Exchange:
-    """A message to the student's process, without its times, and what came back; or why nothing did."""
+    """A message to the student's process, without its times, and what came back; or why nothing did.
+
+    `size` are the bytes that the answer takes up.
+    """
 
     question: dict[str, Any]
     blobs: list[bytes]
     reply: dict[str, Any] = field(default_factory=dict)
     answer: list[bytes] = field(default_factory=list)
     problem: StudentProblem | None = None
+    size: int = 0
 
     @cached_property
     def told(self) -> bytes | None:
@@ -169,10 +174,12 @@ class Client:
         else:
             self.replayed.clear()
             done = Exchange(question, blobs)
+            received = self.transport.received
             try:
                 done.reply, done.answer = self._charged(question, blobs)
             except StudentProblem as problem:
                 done.problem = problem
+            done.size = self.transport.received - received
         self.exchanges.append(done)
         return done
 
@@ -260,8 +267,8 @@ class Client:
             if not isinstance(number, int):
                 raise ProtocolError("a handle without a number")
             names = item.get("mro")
-            mro = tuple(str(n) for n in names) if isinstance(names, list) else ()
-            return Proxy(self, path, number, str(item.get("type", "object"))[:200], mro, root)
+            mro = tuple(shown_text(n, 200) for n in names[:100]) if isinstance(names, list) else ()
+            return Proxy(self, path, number, shown_text(item.get("type", "object"), 200), mro, root)
 
         try:
             return unpack(node, blobs, other, "torch" not in sys.modules, used)

@@ -9,6 +9,7 @@ import base64
 import faulthandler
 import json
 import signal
+import struct
 import sys
 import time
 import traceback
@@ -32,6 +33,7 @@ from autograder.sandbox.launcher import Limits, Sandbox
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
+PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
@@ -139,7 +141,7 @@ class Judge:
             self.outputs[number] = [_error_output(gone.verdict, gone.reason, [f"{gone.verdict}: {gone.reason}"])]
         else:
             self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
-            self.outputs_left -= len(json.dumps(self.outputs[number]))
+            self.outputs_left -= sum(map(_weight, self.outputs[number]))
             if reply.get("error"):
                 problem = raised(reply["error"])
         for name in names:
@@ -319,19 +321,24 @@ def _verdicts_as_output(exercise: Exercise) -> dict[str, Any]:
 
 
 def clean_outputs(outputs: Any, left: int = MOST_CLEAN_BYTES) -> list[dict[str, Any]]:
-    """Outputs as the student process sent them, reduced to text and PNG pictures, `left` bytes at most.
+    """Outputs as the student process sent them, reduced to text and PNG pictures that weigh `left` bytes at most.
 
     Anything else is dropped.
     """
     clean = []
     for output in outputs if isinstance(outputs, list) else []:
         kept = _clean_output(output) if isinstance(output, dict) else None
-        if kept is not None:
-            left -= len(json.dumps(kept))
-            if left < 0:
-                break
+        if kept is not None and (weight := _weight(kept)) <= left:
+            left -= weight
             clean.append(kept)
     return clean
+
+
+def _weight(output: dict[str, Any]) -> int:
+    """Its bytes; a picture's pixels weigh too, of which few bytes make enough to fill a reader's memory."""
+    size = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])[16:]
+    width, height = struct.unpack(">II", size.ljust(8, b"\0"))
+    return len(json.dumps(output)) + width * height // PIXELS_A_BYTE
 
 
 def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
