@@ -119,12 +119,8 @@ def figure(draw: Any, alt: str) -> None:
 # ------------------------------------------------------------------------------------------ comparison
 
 
-def _torch() -> Any:
-    return sys.modules.get("torch")
-
-
 def _is_tensor(value: Any) -> bool:
-    torch = _torch()
+    torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
@@ -150,7 +146,7 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
         raise CheckFailed(f"{what} is {_kind(value)}, where numbers are asked for")
     if _is_tensor(value):
         value = value.detach().cpu()
-        value = (value.float() if value.dtype == _torch().bfloat16 else value).numpy()
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
     elif isinstance(value, (list, tuple)) and not is_flat(value):
         value = [to_array(v, what) for v in value]
         if len({v.shape for v in value}) > 1:
@@ -163,13 +159,11 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
     return array
 
 
-def compare(
-    actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64, tells_difference: bool = False
-) -> None:
+def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64, how_far: bool = False) -> None:
     """Demand that `actual` equals `expected` within `atol` (arrays: largest absolute difference, in float64).
 
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
-    message. Raises CheckFailed with what is wrong, never with the expected value; `tells_difference` adds the largest
+    message. Raises CheckFailed with what is wrong, never with the expected value; `how_far` adds the largest
     difference, by which who typed a number could work out the right one.
     """
     actual = settled(actual)
@@ -179,19 +173,19 @@ def compare(
         if len(actual) != len(expected):
             raise CheckFailed(f"{what} has {len(actual)} values, where {len(expected)} are asked for")
         for number, (mine, theirs) in enumerate(zip(actual, expected, strict=True), 1):
-            compare(mine, theirs, f"value {number} of {what}", atol, tells_difference)
+            compare(mine, theirs, f"value {number} of {what}", atol, how_far)
     elif isinstance(expected, dict):
         if not isinstance(actual, dict):
             raise CheckFailed(f"{what} is {_kind(actual)}, where a dictionary is asked for")
         for key, value in expected.items():
             if key not in actual:
                 raise CheckFailed(f"{what} has no entry {key!r}")
-            compare(actual[key], value, f"{what}[{key!r}]", atol, tells_difference)
+            compare(actual[key], value, f"{what}[{key!r}]", atol, how_far)
     elif expected is None or isinstance(expected, (str, bytes)):
         if type(actual) is not type(expected) or actual != expected:
             raise CheckFailed(f"{what} is not right")
     else:
-        _compare_arrays(to_array(actual, what), to_array(expected), what, atol, tells_difference)
+        _compare_arrays(to_array(actual, what), to_array(expected), what, atol, how_far)
 
 
 def _numeric(values: Any) -> bool:
@@ -201,7 +195,7 @@ def _numeric(values: Any) -> bool:
     return isinstance(values, (bool, int, float, np.generic))
 
 
-def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float, tells_difference: bool) -> None:
+def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float, how_far: bool) -> None:
     if actual.dtype == expected.dtype and actual.shape == expected.shape and actual.tobytes() == expected.tobytes():
         return  # most answers are right to the last bit
     if actual.shape != expected.shape:
@@ -223,7 +217,7 @@ def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: f
     wrong = ~(difference <= atol)
     if wrong.any():
         largest = np.max(difference, initial=0.0, where=np.isfinite(difference))
-        more = f" (largest difference {largest:.3g})" if tells_difference else ""
+        more = f" (largest difference {largest:.3g})" if how_far else ""
         raise CheckFailed(f"{what}: {_share(wrong)} off by more than {atol:g}{more}")
 
 
@@ -247,10 +241,8 @@ def _copied(value: Any) -> Any:
 
 
 def _has_float32(values: Any) -> bool:
-    if isinstance(values, np.ndarray):
-        return values.dtype in (np.float32, np.float16)
-    if _is_tensor(values):
-        return values.dtype in (_torch().float32, _torch().float16)
+    if isinstance(values, np.ndarray) or _is_tensor(values):
+        return str(values.dtype).removeprefix("torch.") in ("float32", "float16")
     if isinstance(values, dict):
         return any(_has_float32(v) for v in values.values())
     return isinstance(values, (list, tuple)) and any(_has_float32(v) for v in values)

@@ -58,17 +58,14 @@ class Entry:
 
 @dataclass
 class Exchange:
-    """A message to the student's process, without its times, and what came back; or why nothing did.
-
-    `size` are the bytes that the answer takes up.
-    """
+    """A message to the student's process, without its times, and what came back; or why nothing did."""
 
     question: dict[str, Any]
     blobs: list[bytes]
     reply: dict[str, Any] = field(default_factory=dict)
     answer: list[bytes] = field(default_factory=list)
     problem: StudentProblem | None = None
-    size: int = 0
+    size: int = 0  # of what came back, as it lies in memory
 
     @cached_property
     def told(self) -> bytes | None:
@@ -174,34 +171,32 @@ class Client:
         else:
             self.replayed.clear()
             done = Exchange(question, blobs)
-            received = self.transport.received
             try:
-                done.reply, done.answer = self._charged(question, blobs)
+                self._charge(done)
             except StudentProblem as problem:
                 done.problem = problem
-            done.size = self.transport.received - received
         self.exchanges.append(done)
         return done
 
-    def _charged(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
-        """The reply to a message, whose time and size the exercise pays for."""
+    def _charge(self, asked: Exchange) -> None:
+        """Send a message; the exercise pays for the time and the size of what comes back."""
         if self.budget <= 0:
             raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
         each = min(self.call_seconds, self.budget)
-        seconds = min(each * question.get("count", 1), self.budget)
-        header = {**question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
+        seconds = min(each * asked.question.get("count", 1), self.budget)
+        header = {**asked.question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
         self.is_new = False
         used, received = self.transport.used, self.transport.received
         try:
-            reply, answer = self.transport.ask(header, blobs, seconds, self._call_back)
+            asked.reply, asked.answer = self.transport.ask(header, asked.blobs, seconds, self._call_back)
         finally:
             self.budget -= self.transport.used - used
-            self.room -= self.transport.received - received
+            asked.size = self.transport.received - received
+            self.room -= asked.size
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "the answers of this exercise are too large")
-        return reply, answer
 
     def _answered(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
         """Reply and blobs of an exchange. Raises StudentProblem."""

@@ -26,7 +26,7 @@ from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
 from autograder.judging.transports import RemoteTransport
 from autograder.notebook.names import bound_names
-from autograder.notebook.rebuild import Rebuilt, RebuiltCell, to_content
+from autograder.notebook.rebuild import RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
@@ -38,13 +38,8 @@ OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answer
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
+# the large libraries, and by which words a student's cells speak of them
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
-
-
-def libraries_of(rebuilt: Rebuilt) -> list[str]:
-    """The large libraries that the student's cells speak of."""
-    text = "\n".join(c.source for c in rebuilt.cells if c.cell_type == "code" and c.kind != "test")
-    return [name for name, words in MENTIONS.items() if any(word in text for word in words)]
 
 
 def watch(seconds: float) -> None:
@@ -63,7 +58,8 @@ class Judge:
         self.job = job
         self.source = source
         self.rebuilt = job.rebuilt()
-        self.libraries = libraries_of(self.rebuilt)
+        text = "\n".join(c.source for c in self.rebuilt.cells if c.cell_type == "code" and c.kind != "test")
+        self.libraries = [name for name, words in MENTIONS.items() if any(word in text for word in words)]
         settings = source.notebook.metadata.get("autograder", {})
         self.limits = Limits().changed(job.limits).changed(settings)
         self.outputs: dict[int, list[dict[str, Any]]] = {}

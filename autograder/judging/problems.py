@@ -31,8 +31,7 @@ class StudentGone(StudentProblem):
 
 def raised(error: Any) -> StudentRaised:
     """The exception for an error reply, whatever the reply holds."""
-    if not isinstance(error, dict):
-        error = {}
+    error = error if isinstance(error, dict) else {}
     text = {k: shown_text(error.get(k, ""), 1800) for k in ("kind", "type", "message", "where")}
     verdict = KINDS.get(text["kind"], ERROR)
     where = f" ({text['where']})" if text["where"] else ""
