@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 
 from autograder.judging.client import Client, Entry
-from autograder.judging.problems import StudentGone
-from autograder.judging.proxies import Proxy, later, settled
+from autograder.judging.problems import StudentGone as StudentGone
+from autograder.judging.proxies import Proxy
+from autograder.judging.proxies import later as later
+from autograder.judging.proxies import settled as settled
 from autograder.judging.recognition import is_flat
-from autograder.judging.session import CheckFailed, current
+from autograder.judging.session import CheckFailed as CheckFailed
+from autograder.judging.session import current
 from autograder.judging.transports import LocalTransport, RemoteTransport
 
 ATOL_64 = 1e-6
@@ -422,26 +425,3 @@ def student_source(name: str) -> str:
         return session.client.source_of(name)
     found = _main().get(name)
     return inspect.getsource(found) if inspect.isfunction(found) else ""
-
-
-__all__ = [
-    "CheckFailed",
-    "StudentGone",
-    "agrees",
-    "case",
-    "check",
-    "compare",
-    "fail",
-    "figure",
-    "gradients",
-    "is_instance",
-    "later",
-    "observe",
-    "parameter_gradients",
-    "reference",
-    "settled",
-    "student_side",
-    "student_source",
-    "to_array",
-    "uses",
-]
