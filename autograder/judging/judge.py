@@ -30,6 +30,7 @@ from autograder.notebook.rebuild import RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
+from autograder.text import shown_text
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
@@ -100,7 +101,7 @@ class Judge:
         """The result where the grader itself failed: no score, and who must act."""
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {last.name}, line {last.lineno}"
-        events = [*self.events, f"the grader failed: {where}: {str(error)[:300]}"]
+        events = [*self.events, f"the grader failed: {where}: {shown_text(error, 300)}"]
         return self.job.unjudged(f"the grader itself failed on this submission ({where}); please report it", events)
 
     def _one_cell(self, number: int, cell: RebuiltCell) -> None:
