@@ -9,7 +9,6 @@ import base64
 import faulthandler
 import json
 import signal
-import struct
 import sys
 import time
 import traceback
@@ -333,9 +332,9 @@ def clean_outputs(outputs: Any, left: int = MOST_CLEAN_BYTES) -> list[dict[str, 
 
 def _weight(output: dict[str, Any]) -> int:
     """Its bytes; a picture's pixels weigh too, of which few bytes make enough to fill a reader's memory."""
-    size = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])[16:]
-    width, height = struct.unpack(">II", size.ljust(8, b"\0"))
-    return len(json.dumps(output)) + width * height // PIXELS_A_BYTE
+    head = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])
+    pixels = int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:], "big")
+    return len(json.dumps(output)) + pixels // PIXELS_A_BYTE
 
 
 def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:
