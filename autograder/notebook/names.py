@@ -145,14 +145,13 @@ def additions(text: str, given: str) -> str | None:
         return None
     lines, given_lines = text.split("\n"), given.split("\n")
     known = {_lines_of(s, given_lines) for s in original.body}
-    kept = [
+    kept = dict.fromkeys(  # a line once, however many statements share it
         _lines_of(s, lines)
         for s in tree.body
         if not isinstance(s, (ast.Assert, ast.Pass)) or _lines_of(s, lines).lstrip().startswith(("%", "!"))
-    ]
+    )
     taken = bound_names(given, imports=True)
-    fresh = [s for s in kept if s not in known and not bound_names(s, imports=True) & taken]
-    return "\n".join(dict.fromkeys(fresh))
+    return "\n".join(s for s in kept if s not in known and not bound_names(s, imports=True) & taken)
 
 
 def _lines_of(statement: ast.stmt, lines: list[str]) -> str:
