@@ -26,8 +26,6 @@ CELL_CHARACTERS = 100_000
 OUTPUTS_PER_CELL = 60
 PAGE_CHARACTERS = 1_000_000
 """Most characters of the student's sources and outputs on one page; the rest is named but not shown."""
-PAGE_PICTURE_CHARACTERS = 12_000_000
-"""The same for pictures, in characters of base64."""
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -124,7 +122,7 @@ def _exercise_view(exercise: Exercise, manual: Marks, cells: list[Cell], budget:
         "weights": sum(c.points for c in exercise.checks),
         "says": list(dict.fromkeys(m.says for m in exercise.misconceptions)),
         "follow_through": [f"`{name}`" for name in exercise.follow_through],
-        "figures": [_figure(f["png"], f["alt"], budget) for f in exercise.figures],
+        "figures": [_figure(f["png"], f["alt"]) for f in exercise.figures],
         "group": _group_view(cells, budget),
     }
 
@@ -135,10 +133,9 @@ def _share(score: float, points: float) -> float | None:
 
 @dataclass
 class _Budget:
-    """What one page may still show of the student's texts and pictures, in characters."""
+    """What one page may still show of the student's texts, in characters."""
 
     text: int = PAGE_CHARACTERS
-    pictures: int = PAGE_PICTURE_CHARACTERS
 
     def take(self, text: str, limit: int) -> tuple[str, str]:
         """The part of `text` that may be shown, and a remark if that is not all of it."""
@@ -235,7 +232,7 @@ def _output(output: dict[str, Any], budget: _Budget) -> dict[str, Any] | None:
     data = output["data"]
     plain = data.get("text/plain", "")
     if "image/png" in data:
-        return _figure(data["image/png"], f"output of the cell: {plain.strip()[:200] or 'a picture'}", budget)
+        return _figure(data["image/png"], f"output of the cell: {plain.strip()[:200] or 'a picture'}")
     return _text("text", plain, budget) if plain.strip() else None
 
 
@@ -249,14 +246,11 @@ def _remark(text: str) -> dict[str, Any]:
     return {"kind": "remark", "html": text, "remark": ""}
 
 
-def _figure(data: str, alt: str, budget: _Budget) -> dict[str, Any]:
+def _figure(data: str, alt: str) -> dict[str, Any]:
     try:
         png, width, height = pages.checked_png(data)
     except pages.BadPicture as error:
         return _remark(f"A picture is not shown: {error}.")
-    if len(png) > budget.pictures:
-        return _remark("A picture is not shown: this page holds enough of them.")
-    budget.pictures -= len(png)
     # Base64 has no character that HTML treats in a special way, and escaping megabytes takes time.
     source = Markup("data:image/png;base64," + png)
     return {"kind": "picture", "src": source, "alt": alt, "width": width, "height": height, "remark": ""}

@@ -29,6 +29,7 @@ from pygments.lexers import PythonLexer
 
 from autograder import files
 from autograder.errors import AutograderError
+from autograder.text import clean as clean
 
 REASON_CHARACTERS = 2_000
 """Longest reason, note or event that is shown in full."""
@@ -43,14 +44,6 @@ PICTURE_SIDE = 8_000
 """Longest side of a picture in pixels: a small file can hold a picture that fills the reader's memory."""
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-
-# Controls, lone surrogates (which cannot be written as UTF-8) and characters that reorder the text around them.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-
-
-def clean(text: str) -> str:
-    """`text` without characters that HTML or UTF-8 cannot hold, or that disguise what is written."""
-    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def shorten(text: str, limit: int) -> tuple[str, int]:
@@ -113,7 +106,7 @@ _LEXER = PythonLexer(stripnl=False, ensurenl=False)
 _FORMATTER = HtmlFormatter(nowrap=True)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def code(source: str) -> Markup:
     """Python source as highlighted HTML (the inside of a `pre`); very long source stays plain."""
     source = clean(source)
@@ -201,7 +194,7 @@ _render = mistune.create_markdown(renderer=_Markdown(escape=True), plugins=["tab
 _cleaner = bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols={"http", "https", "mailto"}, strip=False)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def markdown(text: str) -> Markup:
     """Markdown by a student or marker as clean HTML; mathematics stays text; too long or too deep stays plain."""
     text = clean(text)

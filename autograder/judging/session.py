@@ -20,7 +20,7 @@ import numpy as np
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem
-from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check, Misconception
+from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from autograder.judging.source import Source, TestCell
 
 EXAMPLES = "the examples in the notebook"
-LONGEST_REASON = 2000
+ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
 
 
 class CheckFailed(AssertionError):
@@ -113,20 +113,25 @@ class Session:
             raise FirstFailure
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
+        """Verdict and reason. Raises MemoryError where this process is too full to judge anybody."""
+        np.empty(ROOM_BYTES, "u1")
         try:
             with time_limit(self.check_seconds, again=0, clock=time.process_time):
                 function()
         except StudentProblem as problem:
             return problem.verdict, problem.reason
-        except AssertionError as failed:
-            return FAILED, own_words(failed) or "does not hold"
+        except AssertionError as failed:  # of others than test cells and checks it may print expected values
+            *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
+            is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
+            return FAILED, (is_own and shown_text(failed)) or "does not hold"
         except NameError as missing:
             return ERROR, self.explain(missing)
         except OutOfTime:
             self.said.internal.append(f"check '{name}' did not end")
             return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
-        except MemoryError:  # the grader's: no verdict on anybody
-            raise
+        except MemoryError:
+            self.said.internal.append(f"check '{name}' ran out of memory")
+            return OUT_OF_MEMORY, "your answer is too large: with it the check itself runs out of memory"
         except Exception as error:  # a value of a kind that the check did not foresee
             said = f"{type(error).__name__}: {shown_text(error, 300)}"
             self.said.internal.append(f"check '{name}' raised {said}")
@@ -182,14 +187,6 @@ def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
         line = next((f.lineno for f in frames if f.filename == f"<{test.grade_id}>"), None)
         text = test.visible.split("\n")[line - 1].strip() if line else ""
         raise AssertionError(f"`{text}` does not hold") from None
-
-
-def own_words(failed: AssertionError) -> str:
-    """The message of an assertion of a test cell or of a failed check; that of others may print expected values."""
-    *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
-    is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
-    text = str(failed) if is_own else ""
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
 
 
 _current: Session | None = None

@@ -239,13 +239,10 @@ class _Collection:
 
     def _say_late(self) -> None:
         who = plural(len(self.late), "submission is late", "submissions are late")
-        if self.due:
-            what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
-        else:
-            what = (
-                f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "
-                f"{self.name} --duedate …` and collect again"
-            )
+        what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
+        if not self.due:
+            how = f"set one with `nbgrader db assignment add {self.name} --duedate …` and collect again"
+            what = f"the gradebook has no due date, so that there is no penalty: {how}"
         listed = shown(", ".join(self.late), 200)
         self.done.remarks.append(f"{who} by Canvas's mark, which does not tell how late; {what} ({listed})")
 

@@ -12,14 +12,22 @@ import builtins
 import re
 import symtable
 import warnings
+from collections.abc import Callable
 from functools import lru_cache
 from types import CodeType
 
 MAX_PARSED = 200_000  # characters; nobody types a longer cell
+MAX_KEPT = 5_000  # characters; what is found in a longer cell is found anew, or a stranger's would fill the memory
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
 SHOWING = ("print", "display", "show")
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def _kept(find: Callable[..., frozenset[str]]) -> Callable[..., frozenset[str]]:
+    """The function, with what it found in the last short texts kept: given cells come again with every submission."""
+    known = lru_cache(maxsize=1024)(find)
+    return lambda text, *more, **named: (known if len(text) <= MAX_KEPT else find)(text, *more, **named)
 
 
 def as_python(text: str) -> str:
@@ -32,7 +40,6 @@ def as_python(text: str) -> str:
     return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
 
 
-@lru_cache(maxsize=1024)  # the given cells come again with every submission
 def parse(text: str) -> ast.Module | None:
     """The cell's syntax tree, or None where it is no Python."""
     if len(text) > MAX_PARSED:
@@ -47,7 +54,7 @@ def parse(text: str) -> ast.Module | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+@_kept
 def bound_names(text: str, imports: bool = False) -> frozenset[str]:
     """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`, by a `with` or a `:=`).
 
@@ -80,7 +87,7 @@ def _bound_by(cell: ast.AST, imports: bool) -> set[str]:
     return names
 
 
-@lru_cache(maxsize=1024)
+@_kept
 def used_names(text: str) -> frozenset[str]:
     """Global names that the cell reads, at its top level or inside its functions; built-in ones left out."""
     if parse(text) is None:
@@ -138,14 +145,13 @@ def additions(text: str, given: str) -> str | None:
         return None
     lines, given_lines = text.split("\n"), given.split("\n")
     known = {_lines_of(s, given_lines) for s in original.body}
-    kept = [
+    kept = dict.fromkeys(  # a line once, however many statements share it
         _lines_of(s, lines)
         for s in tree.body
         if not isinstance(s, (ast.Assert, ast.Pass)) or _lines_of(s, lines).lstrip().startswith(("%", "!"))
-    ]
+    )
     taken = bound_names(given, imports=True)
-    fresh = [s for s in kept if s not in known and not bound_names(s, imports=True) & taken]
-    return "\n".join(dict.fromkeys(fresh))
+    return "\n".join(s for s in kept if s not in known and not bound_names(s, imports=True) & taken)
 
 
 def _lines_of(statement: ast.stmt, lines: list[str]) -> str:

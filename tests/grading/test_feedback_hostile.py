@@ -222,13 +222,6 @@ def test_many_outputs_and_many_cells_stay_within_the_page():
     assert feedback.render(only(*pictures)).count("<img") == 20
 
 
-def test_pictures_have_a_budget():
-    budget = feedback._Budget(pictures=200)
-    data = base64.b64encode(png()).decode()
-    kinds = [feedback._figure(data, "", budget)["kind"] for _ in range(5)]
-    assert kinds[0] == "picture" and kinds[-1] == "remark"
-
-
 def test_streams_are_joined_and_progress_bars_end_where_they_ended():
     bars = [stream(f"\r{i} %", name="stderr") for i in range(100)]
     page = read(feedback.render(only(code_cell("x", "a", [stream("a"), stream("b\n"), *bars, stream("c")]))))
