@@ -54,7 +54,7 @@ class Bench:
 
     def _run_notebook(self) -> Iterator[tuple[str, tuple[dict[str, Any], list[tuple[str, str]]]]]:
         """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
-        namespace: dict[str, Any] = {"__name__": "reference"}
+        namespace: dict[str, Any] = {"__name__": "__main__"}
         before: dict[str, Any] | None = None
         between: list[tuple[str, str]] = []
         for cell in self.source.notebook.cells:

@@ -12,6 +12,7 @@ import builtins
 import re
 import symtable
 import warnings
+from collections.abc import Iterable, Set
 from functools import lru_cache
 from types import CodeType
 
@@ -111,6 +112,31 @@ def needed_names(text: str) -> set[str]:
         if not isinstance(statement, _BLOCKS):
             bound |= _bound_by(statement, imports=True)
     return needed
+
+
+def bound_from(texts: Iterable[str], names: Set[str]) -> set[str]:
+    """`names`, and what the cells' statements bind with their help, in a loop what its body binds."""
+    statements = [s for text in texts if (tree := parse(text)) is not None for s in tree.body]
+    bodies = [ast.Module(s.body if isinstance(s, ast.For) else [s], []) for s in statements]
+    facts = [(_bound_by(b, imports=False), used_names(ast.unparse(s))) for b, s in zip(bodies, statements, strict=True)]
+    found, more = set(names), set(names)
+    while more:
+        more = set().union(*(bound for bound, used in facts if used & found)) - found
+        found |= more
+    return found
+
+
+def changed_in(text: str, modules: Set[str]) -> str:
+    """Where the cell sets something in one of these modules, or patches anything; "" for nowhere."""
+    for node in ast.walk(parse(text) or ast.Module([], [])):
+        is_set = isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
+        if not is_set and not isinstance(node, ast.Call):
+            continue
+        shown = ast.unparse(node)
+        patches = re.match(r"(\w+\.)*(patch|setattr|delattr)(\.\w+)*\(", shown)
+        if re.split(r"\W", shown)[0] in modules if is_set else patches:
+            return shown
+    return ""
 
 
 @lru_cache(maxsize=1024)

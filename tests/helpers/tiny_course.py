@@ -105,8 +105,8 @@ def make_course(folder: Path, more: str = "") -> Course:
     return Course(folder)
 
 
-def write_source(folder: Path, notebook: nbformat.NotebookNode) -> None:
-    path = folder / "source_solutions" / SET / f"{SET}.ipynb"
+def write_source(folder: Path, notebook: nbformat.NotebookNode, sources: str = "source_solutions") -> None:
+    path = folder / sources / SET / f"{SET}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(notebook), encoding="utf-8")
 
