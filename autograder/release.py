@@ -32,8 +32,7 @@ def release(course: Course, name: str) -> Path:
     """Release a set into the course's release folder; returns the set's folder there.
 
     Files that are already as they should be are not touched, files that the set no longer has are removed. Raises
-    ReleaseError where the source is faulty or something private would get out, BadSource where a test cell cannot be
-    judged, CourseError for an unknown set.
+    ReleaseError where the source is faulty or something private would get out, BadSource, CourseError.
     """
     files = course.set_files(name)
     files.make_ready()

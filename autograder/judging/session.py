@@ -154,8 +154,7 @@ def run_test_cell(
     source.share_checks()
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
-    namespace: dict[str, Any] = {n: v for n, v in source.trusted.items() if n not in test.names}
-    namespace["__name__"] = "__main__"
+    namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
     stopped = ""
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
@@ -170,11 +169,10 @@ def run_test_cell(
             said.internal.append(problem.reason)
             return said
         if test.is_whole:
-            has_hidden = bool(test.hidden.strip())
-            session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, source, said), has_hidden)
+            session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
             return said
         if test.visible_code is not None:
-            session.run(EXAMPLES, 1, lambda: _run(test.visible_code, test, namespace), hidden=False)
+            session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
         verdict, stopped = session.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
         if verdict == FAILED:  # an assertion beside the checks, which would stop the cell in a notebook
             said.checks = [replace(c, verdict=FAILED, reason=c.reason or stopped) for c in said.checks]
@@ -183,10 +181,9 @@ def run_test_cell(
     return said
 
 
-def _run_whole(test: TestCell, namespace: dict[str, Any], source: Source, said: Outcome) -> None:
+def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: what stops the cell costs all its points, and a number that it ends with is the points it gives."""
-    namespace.update(source.copied_for(test))
-    _run(test.whole_code, test, namespace)
+    _run_visible(test, namespace)
     try:
         given = float(repr(namespace.get(LAST)))
     except ValueError:
@@ -196,10 +193,10 @@ def _run_whole(test: TestCell, namespace: dict[str, Any], source: Source, said: 
         raise CheckFailed(f"{given:g} of {test.points:g} points")
 
 
-def _run(code: Any, test: TestCell, namespace: dict[str, Any]) -> None:
-    """Run code of a test cell; a bare assert that students see is explained by its own text."""
+def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
+    """The visible part, or all of a cell without checks; a bare assert that students see is explained by its text."""
     try:
-        exec(code, namespace)
+        exec(test.visible_code, namespace)
     except AssertionError as failed:
         if str(failed):
             raise

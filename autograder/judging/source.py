@@ -68,17 +68,12 @@ class TestCell:
         return re.search(r"(?m)^\s*@(\w+\.)?check\(", self.text) is None
 
     @cached_property
-    def whole_code(self) -> Any:
-        """All of it. Where a notebook would show the value of its last expression, LAST is bound to that."""
-        tree = ast.parse(self.text)
+    def visible_code(self) -> Any:
+        """The visible part, or all of a cell without checks; the value of an expression at its end is bound to LAST."""
+        tree = ast.parse(self.text if self.is_whole else self.visible)
         if tree.body and isinstance(last := tree.body[-1], ast.Expr):
             tree.body[-1] = ast.Assign([ast.Name(LAST, ast.Store())], last.value)
-        return compile(ast.fix_missing_locations(tree), f"<{self.grade_id}>", "exec")
-
-    @cached_property
-    def visible_code(self) -> Any:
-        tree = ast.parse(self.visible)
-        return compile(tree, f"<{self.grade_id}>", "exec") if tree.body else None
+        return compile(ast.fix_missing_locations(tree), f"<{self.grade_id}>", "exec") if tree.body else None
 
     @cached_property
     def hidden_code(self) -> Any:
@@ -146,23 +141,19 @@ class Source:
             else:
                 self._given.append(cell.source)
                 self._trusted_names |= bound_names(cell.source, imports=True)
-        answers = set().union(*map(bound_names, self.solutions.values()))
-        self._trusted_names -= bound_from(self._given, answers)
+        self._trusted_names -= bound_from(self._given, set().union(*map(bound_names, self.solutions.values())))
         self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
-        texts = [cell.source for cell in self.notebook.cells if cell.cell_type == "code"]
-        modules = set().union(*(bound_names(t, imports=True) - bound_names(t) for t in texts))
         for test in self.tests.values():
             test.names = (needed_names(test.visible) | needed_names(test.hidden)) - self._trusted_names
+            texts = [*self.code_in_order, test.text]
+            modules = set().union(*(bound_names(t, imports=True) - bound_names(t) for t in texts))
             if change := changed_in(test.text, modules):
                 said = f"`{change}` changes nothing for students' answers, which run in a process of their own"
                 raise BadSource(f"{self.name}: the test cell '{test.grade_id}' cannot be used: {said}")
 
     @cached_property
     def reference(self) -> dict[str, Any]:
-        """The namespace after all cells but the tests. Raises BadSource.
-
-        Given data that answers use may be changed by them: test cells without checks take it from the student, too.
-        """
+        """The namespace after all cells but the tests. Raises BadSource."""
         namespace: dict[str, Any] = {"__name__": "__main__"}
         for cell in self.notebook.cells:
             meta = cell.metadata.get("nbgrader", {})
@@ -176,6 +167,7 @@ class Source:
                 raise BadSource(
                     f"{self.name}: the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
                 ) from error
+        # given data that answers use may be changed by them: test cells without checks take it from the student, too
         using = [*self.solutions.values(), *(t for t in self._given if used_names(t) - self._trusted_names)]
         self._data = {n for n, v in namespace.items() if not callable(v) and not isinstance(v, ModuleType)}
         theirs = bound_from(self._given, self._data & set().union(*map(used_names, using)))
@@ -196,15 +188,11 @@ class Source:
         """Make `from set_checks import …` mean this set's, in a process that judges several. Raises BadSource."""
         sys.modules[SET_CHECKS] = self._set_checks
 
-    @cached_property
-    def trusted(self) -> dict[str, Any]:
-        """What locked cells bind: a test cell gets the grader's own copies of these."""
-        return {n: v for n, v in self.reference.items() if n in self._trusted_names}
-
-    def copied_for(self, test: TestCell) -> dict[str, Any]:
-        """The given data that this test cell reads, which it may change."""
-        names = used_names(test.text) & self._data & self.trusted.keys()
-        return deepcopy({n: self.trusted[n] for n in names - test.names})
+    def given_to(self, test: TestCell) -> dict[str, Any]:
+        """What locked cells bind, for one run of a test cell: the grader's own, data copied where it may be changed."""
+        given = {n: v for n, v in self.reference.items() if n in self._trusted_names and n not in test.names}
+        data = used_names(test.text) & self._data & given.keys() if test.is_whole else set()
+        return {**given, **deepcopy({n: given[n] for n in data})}
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -108,6 +108,8 @@ def needed_names(text: str) -> set[str]:
     bound: set[str] = set()
     for statement in tree.body if tree is not None else []:
         read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if isinstance(statement, ast.For):
+            bound |= {n.id for n in ast.walk(statement.target) if isinstance(n, ast.Name)}
         needed |= (read - bound) & used
         if not isinstance(statement, _BLOCKS):
             bound |= _bound_by(statement, imports=True)
@@ -115,26 +117,21 @@ def needed_names(text: str) -> set[str]:
 
 
 def bound_from(texts: Iterable[str], names: Set[str]) -> set[str]:
-    """`names`, and what the cells' statements bind with their help, in a loop what its body binds."""
+    """`names`, and what the cells' statements bind with their help."""
     statements = [s for text in texts if (tree := parse(text)) is not None for s in tree.body]
-    bodies = [ast.Module(s.body if isinstance(s, ast.For) else [s], []) for s in statements]
-    facts = [(_bound_by(b, imports=False), used_names(ast.unparse(s))) for b, s in zip(bodies, statements, strict=True)]
-    found, more = set(names), set(names)
-    while more:
-        more = set().union(*(bound for bound, used in facts if used & found)) - found
-        found |= more
+    facts = [(_bound_by(s, imports=False), used_names(ast.unparse(s))) for s in statements]
+    found, before = set(names), None
+    while found != before:
+        before, found = found, found.union(*(bound for bound, used in facts if used & found))
     return found
 
 
 def changed_in(text: str, modules: Set[str]) -> str:
     """Where the cell sets something in one of these modules, or patches anything; "" for nowhere."""
     for node in ast.walk(parse(text) or ast.Module([], [])):
-        is_set = isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load)
-        if not is_set and not isinstance(node, ast.Call):
-            continue
-        shown = ast.unparse(node)
-        patches = re.match(r"(\w+\.)*(patch|setattr|delattr)(\.\w+)*\(", shown)
-        if re.split(r"\W", shown)[0] in modules if is_set else patches:
+        shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else ""
+        is_set = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
+        if is_set or re.match(r"(\w+\.)*(patch|setattr|delattr)(\.\w+)*\(", shown):
             return shown
     return ""
 

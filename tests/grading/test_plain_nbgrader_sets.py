@@ -14,18 +14,22 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat import v4
-from tiny_course import CONFIG, SET, _cell, make_course, submit, write_source
+from tiny_course import SET, make_course, marked_cell, submit, write_source
 
 from autograder.checks import CheckFailed, compare
 from autograder.course import Course
-from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.reader import scores
 from autograder.gradebook.writer import write
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
+from autograder.judging.client import Client
+from autograder.judging.reference import Judged
+from autograder.judging.session import Outcome, run_test_cell
+from autograder.judging.source import BadSource
+from autograder.judging.transports import LocalTransport
 from autograder.notebook.places import release_view
-from autograder.release import ReleaseError, release
+from autograder.release import release
 
 STUBS = """
 c.ClearSolutions.code_stub = {"python": "...  # your turn"}
@@ -65,7 +69,9 @@ KINDS = {
         "assert double(2) == 4\n" + HIDDEN.format("assert double(5) == 10, 'a further number'\nassert double(0) == 0"),
     ),
     "only-hidden": Kind(returns("half", "x / 2"), returns("half", "x"), HIDDEN.format("assert half(4) == 2")),
-    "only-visible": Kind(returns("third", "x / 3"), returns("third", "2"), "assert third(6) == 2\nassert third(3) == 1"),
+    "only-visible": Kind(
+        returns("third", "x / 3"), returns("third", "2"), "assert third(6) == 2\nassert third(3) == 1"
+    ),
     "hidden-first": Kind(
         returns("negative", "-x"),
         returns("negative", "-2"),
@@ -96,15 +102,18 @@ KINDS = {
     "no-number-at-the-end": Kind(
         returns("is_big", "x > 9"), returns("is_big", "False"), "is_big(10) == True", points=(4, 4, 0)
     ),
-    "given-list": Kind("lengths.sort()", "lengths.reverse()", "assert lengths == [1, 2, 3]", "lengths = [3, 1, 2]"),
+    "given-list": Kind("lengths.sort()", "del lengths", "assert lengths == [1, 2, 3]", "lengths = [3, 1, 2]"),
     "given-array": Kind(
-        "grid[0] = 1", "grid[1] = 1", HIDDEN.format("assert grid[0].sum() == 2"), "import numpy as np\ngrid = np.zeros((3, 2))"
+        "grid[0] = 1",
+        "grid[1] = 1",
+        HIDDEN.format("assert grid[0].sum() == 2"),
+        "import numpy as np\ngrid = np.zeros((3, 2))",
     ),
     "given-object": Kind(
         "account.pay(5)",
         "account.pay(4)",
         "assert account.balance == 5",
-        "class Account:\n    balance = 0\n    def pay(self, amount):\n        self.balance += amount\n\naccount = Account()",
+        "class Account:\n    balance = 0\n    def pay(self, x):\n        self.balance += x\n\naccount = Account()",
     ),
     "given-result": Kind(
         returns("one_more", "x + 1"), returns("one_more", "x"), "assert further == 7", after="further = one_more(6)"
@@ -129,7 +138,10 @@ KINDS = {
         "def outer(x):\n    return middle(x)\n\ndef middle(x):\n    return inner(x)",
     ),
     "given-function-of-given-data": Kind(
-        "prices.append(5)", "prices.clear()", "assert sum_of_prices() == 8", "prices = [3]\ndef sum_of_prices():\n    return sum(prices)"
+        "prices.append(5)",
+        "prices.clear()",
+        "assert sum_of_prices() == 8",
+        "prices = [3]\ndef sum_of_prices():\n    return sum(prices)",
     ),
     "test-changes-given-data": Kind(
         returns("longest", "max(x, key=len)"),
@@ -164,11 +176,11 @@ ESSAY, CODE_BY_HAND = "why", "drawing"
 
 
 def cells_of(name: str, kind: Kind) -> list[nbformat.NotebookNode]:
-    cells = [_cell("markdown", f"## {name}", f"{name}-task")]
-    cells += [_cell("code", kind.before, f"{name}-before")] if kind.before else []
-    cells += [_cell("code", kind.solution, name, solution=True)]
-    cells += [_cell("code", kind.after, f"{name}-after")] if kind.after else []
-    return [*cells, _cell("code", kind.test, f"{name}-tests", grade=True, points=kind.points[0])]
+    cells = [marked_cell("markdown", f"## {name}", f"{name}-task")]
+    cells += [marked_cell("code", kind.before, f"{name}-before")] if kind.before else []
+    cells += [marked_cell("code", kind.solution, name, solution=True)]
+    cells += [marked_cell("code", kind.after, f"{name}-after")] if kind.after else []
+    return [*cells, marked_cell("code", kind.test, f"{name}-tests", grade=True, points=kind.points[0])]
 
 
 def notebook_of(kinds: dict[str, Kind]) -> nbformat.NotebookNode:
@@ -180,9 +192,16 @@ def notebook_of(kinds: dict[str, Kind]) -> nbformat.NotebookNode:
 def whole_notebook() -> nbformat.NotebookNode:
     notebook = notebook_of(KINDS)
     notebook.cells += [
-        _cell("code", "assert remainder(7) == 1", "remainder-tests", grade=True, points=2),
-        _cell("markdown", "Because.", ESSAY, grade=True, solution=True, points=3),
-        _cell("code", "### BEGIN SOLUTION\nprint('a tree')\n### END SOLUTION", CODE_BY_HAND, grade=True, solution=True, points=3),
+        marked_cell("code", "assert remainder(7) == 1", "remainder-tests", grade=True, points=2),
+        marked_cell("markdown", "Because.", ESSAY, grade=True, solution=True, points=3),
+        marked_cell(
+            "code",
+            "### BEGIN SOLUTION\nprint('a tree')\n### END SOLUTION",
+            CODE_BY_HAND,
+            grade=True,
+            solution=True,
+            points=3,
+        ),
     ]
     return notebook
 
@@ -259,3 +278,90 @@ def test_other_cells_have_the_points_of_nbgrader(name: str, stock: dict, ours: d
     wanted = {student: found[name] for student, found in stock.items()}
     assert {student: found[name] for student, found in ours.items()} == wanted
     assert wanted["3-empty"] == 0 and wanted["1-right"] == (2 if name == "remainder-tests" else None)
+
+
+# --- what cannot be judged rightly is refused ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("change", "test"),
+    [
+        ("np.linalg.solve", "np.linalg.solve = None\nassert double(2) == 4"),
+        (
+            "np.linalg.solve",
+            "kept = np.linalg.solve\ndel np.linalg.solve\nassert double(2) == 4\nnp.linalg.solve = kept",
+        ),
+        ("math.sqrt", "import math\n" + HIDDEN.format("math.sqrt, root = None, math.sqrt\nassert double(2) == 4")),
+        ("sys.modules['scipy']", "import sys\nsys.modules['scipy'] = None\nassert double(2) == 4"),
+        ("sys.stdout", "import io, sys\nsys.stdout = io.StringIO()\ndouble(2)\nassert sys.stdout.getvalue() == ''"),
+        ("setattr(np, 'sum', None)", "setattr(np, 'sum', None)\nassert double(2) == 4"),
+        ("mock.patch('numpy.sum')", "from unittest import mock\nwith mock.patch('numpy.sum'):\n    double(2)"),
+        ("patch.object(np, 'sum')", "from unittest.mock import patch\nwith patch.object(np, 'sum'):\n    double(2)"),
+    ],
+)
+def test_a_test_cell_that_patches_a_library_is_refused(tmp_path: Path, change: str, test: str) -> None:
+    """Students' processes would not see it, and the process that judges would keep it for the next submissions."""
+    course = make_course(tmp_path)
+    (course.source_folder / SET / "catalogue.py").unlink()
+    kind = Kind(returns("double", "2 * x"), returns("double", "4"), test, before="import numpy as np")
+    write_source(course.root, notebook_of({"double": kind}))
+    wanted = "the test cell 'double-tests' cannot be used: `"
+    with pytest.raises(BadSource, match=wanted) as refused:
+        release(course, SET)
+    assert f"`{change}`" in str(refused.value) and "\n" not in str(refused.value)
+    assert not (course.root / "assignments" / SET).exists()
+    submit(course, "ada", release_view(notebook_of({"double": kind})))
+    with pytest.raises(BadSource, match=wanted):
+        grade(course)
+
+
+def test_what_a_test_cell_makes_itself_it_may_change(tmp_path: Path) -> None:
+    test = (
+        "class Counter:\n    def __init__(self, start):\n        self.start = start\n\n"
+        "counter = Counter(2)\ncounter.start = 3\ntable = {'a': 0}\ntable['a'] = double(counter.start)\n"
+        "assert table['a'] == 6"
+    )
+    course = make_course(tmp_path)
+    (course.source_folder / SET / "catalogue.py").unlink()
+    write_source(course.root, notebook_of({"double": Kind(returns("double", "2 * x"), "", test)}))
+    assert (release(course, SET) / f"{SET}.ipynb").exists()
+
+
+def outcome(test: str, answer: str | None = None) -> Outcome:
+    """What a test cell of 4 points says about a function `double`; the reference's without an `answer`."""
+    source = Judged(notebook_of({"double": Kind(returns("double", "2 * x"), "", test)}))
+    cell = source.tests["double-tests"]
+    if answer is None:
+        return source.reference_outcome(cell, 5, "")
+    names: dict[str, object] = {}
+    exec(returns("double", answer), names)
+    return run_test_cell(cell, Client(LocalTransport(names)), source, 5)
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        ("assert double(2) == 4\n3", "3 of 4 points"),
+        ("double(2) + 1", "5 of 4 points"),
+        ("%time double(2)\nassert double(2) == 4", "SyntaxError"),
+        ("assert double(2) == 5", "`assert double\\(2\\) == 5` does not hold"),
+    ],
+)
+def test_what_gives_the_reference_fewer_points_is_refused(test: str, said: str) -> None:
+    with pytest.raises(BadSource, match=f"the reference solution fails its own test cell 'double-tests' .*{said}"):
+        outcome(test)
+
+
+@pytest.mark.parametrize(
+    ("answer", "share"), [("2 * x", 1), ("x", 0.5), ("0 * x", 0), ("x ** 3", 0), ("-x", 1), ("'1'", 1)]
+)
+def test_a_number_at_the_end_is_the_points(answer: str, share: float) -> None:
+    """nbgrader fails where it is more than there are; it takes a negative one, or what is no number, for all points."""
+    assert outcome("double(2)", answer).share == share
+
+
+@pytest.mark.parametrize("answer", [{"a": 1, "b": 2}, {"a": 1, "c": None}, {"b": 1}])
+def test_further_entries_are_no_right_answer(answer: dict[str, int | None]) -> None:
+    compare({"a": 1}, {"a": 1})
+    with pytest.raises(CheckFailed):
+        compare(answer, {"a": 1})
