@@ -155,7 +155,6 @@ def run_test_cell(
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
     namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
-    stopped = ""
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
@@ -176,16 +175,17 @@ def run_test_cell(
         verdict, stopped = session.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
         if verdict == FAILED:  # an assertion beside the checks, which would stop the cell in a notebook
             said.checks = [replace(c, verdict=FAILED, reason=c.reason or stopped) for c in said.checks]
-    if stopped:
-        said.internal.append(f"the hidden part stopped: {stopped}")
+        if stopped:
+            said.internal.append(f"the hidden part stopped: {stopped}")
     return said
 
 
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
-    """As nbgrader: what stops the cell costs all its points, and a number that it ends with is the points it gives."""
-    _run_visible(test, namespace)
+    """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        _run_visible(test, namespace)
     try:
-        given = float(repr(namespace.get(LAST)))
+        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
     except ValueError:
         return
     if 0 <= given != test.points:
@@ -200,9 +200,9 @@ def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
     except AssertionError as failed:
         if str(failed):
             raise
-        frames = reversed(traceback.extract_tb(failed.__traceback__))
-        line = next((f.lineno for f in frames if f.filename == f"<{test.grade_id}>"), None)
-        text = test.visible.split("\n")[line - 1].strip() if line else ""
+        frames = traceback.extract_tb(failed.__traceback__)
+        line = [f.lineno or 0 for f in frames if f.filename == f"<{test.grade_id}>"][-1]
+        text = test.visible.split("\n")[line - 1].strip()
         raise CheckFailed(f"`{text}` does not hold" if text else "") from None
 
 

@@ -22,7 +22,7 @@ from nbformat import NotebookNode
 from autograder.errors import AutograderError
 from autograder.judging.session import LAST
 from autograder.judging.variants import Catalogue
-from autograder.notebook.names import bound_from, bound_names, changed_in, needed_names, used_names
+from autograder.notebook.names import bound_from, bound_names, needed_names, unreaching, used_names
 
 SET_CHECKS = "set_checks"
 
@@ -147,8 +147,8 @@ class Source:
             test.names = (needed_names(test.visible) | needed_names(test.hidden)) - self._trusted_names
             texts = [*self.code_in_order, test.text]
             modules = set().union(*(bound_names(t, imports=True) - bound_names(t) for t in texts))
-            if change := changed_in(test.text, modules):
-                said = f"`{change}` changes nothing for students' answers, which run in a process of their own"
+            if what := unreaching(test.text, modules):
+                said = f"`{what}` does not reach students' answers, which run in a process of their own"
                 raise BadSource(f"{self.name}: the test cell '{test.grade_id}' cannot be used: {said}")
 
     @cached_property

@@ -126,12 +126,15 @@ def bound_from(texts: Iterable[str], names: Set[str]) -> set[str]:
     return found
 
 
-def changed_in(text: str, modules: Set[str]) -> str:
-    """Where the cell sets something in one of these modules, or patches anything; "" for nowhere."""
+UNREACHING = r"(unittest\.main|(\w+\.)*(patch|setattr|delattr|testmod|redirect_stdout))(\.\w+)*\("
+
+
+def unreaching(text: str, modules: Set[str]) -> str:
+    """What in the cell works only in a student's own process, as setting something in a module; "" for nothing."""
     for node in ast.walk(parse(text) or ast.Module([], [])):
         shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else ""
         is_set = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
-        if is_set or re.match(r"(\w+\.)*(patch|setattr|delattr)(\.\w+)*\(", shown):
+        if is_set or re.match(UNREACHING, shown):
             return shown
     return ""
 

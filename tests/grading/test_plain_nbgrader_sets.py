@@ -102,6 +102,11 @@ KINDS = {
     "no-number-at-the-end": Kind(
         returns("is_big", "x > 9"), returns("is_big", "False"), "is_big(10) == True", points=(4, 4, 0)
     ),
+    "said-on-stderr": Kind(
+        returns("is_small", "x < 9"),
+        returns("is_small", "True"),
+        "import sys\nif is_small(10):\n    print('10 is not small', file=sys.stderr)",
+    ),
     "given-list": Kind("lengths.sort()", "del lengths", "assert lengths == [1, 2, 3]", "lengths = [3, 1, 2]"),
     "given-array": Kind(
         "grid[0] = 1",
@@ -296,11 +301,14 @@ def test_other_cells_have_the_points_of_nbgrader(name: str, stock: dict, ours: d
         ("sys.stdout", "import io, sys\nsys.stdout = io.StringIO()\ndouble(2)\nassert sys.stdout.getvalue() == ''"),
         ("setattr(np, 'sum', None)", "setattr(np, 'sum', None)\nassert double(2) == 4"),
         ("mock.patch('numpy.sum')", "from unittest import mock\nwith mock.patch('numpy.sum'):\n    double(2)"),
+        ("doctest.testmod()", "import doctest\nassert doctest.testmod().failed == 0"),
+        ("unittest.main(exit=False)", "import unittest\nunittest.main(exit=False)"),
+        ("redirect_stdout(said)", "with redirect_stdout(said):\n    double(2)"),
         ("patch.object(np, 'sum')", "from unittest.mock import patch\nwith patch.object(np, 'sum'):\n    double(2)"),
     ],
 )
-def test_a_test_cell_that_patches_a_library_is_refused(tmp_path: Path, change: str, test: str) -> None:
-    """Students' processes would not see it, and the process that judges would keep it for the next submissions."""
+def test_what_does_not_reach_a_students_process_is_refused(tmp_path: Path, change: str, test: str) -> None:
+    """A patched library would also stay patched in the process that judges the next submissions."""
     course = make_course(tmp_path)
     (course.source_folder / SET / "catalogue.py").unlink()
     kind = Kind(returns("double", "2 * x"), returns("double", "4"), test, before="import numpy as np")
