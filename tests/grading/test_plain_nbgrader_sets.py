@@ -301,7 +301,7 @@ def test_other_cells_have_the_points_of_nbgrader(name: str, stock: dict, ours: d
         ("sys.stdout", "import io, sys\nsys.stdout = io.StringIO()\ndouble(2)\nassert sys.stdout.getvalue() == ''"),
         ("setattr(np, 'sum', None)", "setattr(np, 'sum', None)\nassert double(2) == 4"),
         ("mock.patch('numpy.sum')", "from unittest import mock\nwith mock.patch('numpy.sum'):\n    double(2)"),
-        ("doctest.testmod()", "import doctest\nassert doctest.testmod().failed == 0"),
+        ("doctest.testmod().failed", "import doctest\nassert doctest.testmod().failed == 0"),
         ("unittest.main(exit=False)", "import unittest\nunittest.main(exit=False)"),
         ("redirect_stdout(said)", "with redirect_stdout(said):\n    double(2)"),
         ("patch.object(np, 'sum')", "from unittest.mock import patch\nwith patch.object(np, 'sum'):\n    double(2)"),
