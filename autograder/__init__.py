@@ -1,22 +1,26 @@
 """The autograder of "Attention by Hand": judges notebooks against reference solutions, safely and fast."""
 
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 __version__ = "0.1.0"
+ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""In the environment of processes that compute: several at once share the processors, and each is bounded in time."""
 
 
-def import_without_web_addresses() -> None:
-    """Spare this process a grammar that jsonschema, imported by nbformat, compiles for international web addresses.
+@contextmanager
+def imports_of_a_grader() -> Iterator[None]:
+    """Around the imports of a process that only grades: what stays for good need not be looked at again and again.
 
-    That takes longer than all other imports together, in each worker, and notebooks hold no such addresses. For
-    processes that only grade: others may need the grammar.
+    The collector passes over what is imported, and later looks seldom: a class's notebooks and results are many small
+    things and hardly a circle among them. Left out is a grammar that jsonschema, imported by nbformat, compiles for
+    international web addresses: that takes longer than all other imports together, and notebooks hold none.
     """
+    gc.disable()
+    gc.set_threshold(50_000)
     sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-
-
-def begin_worker() -> None:
-    """What a process that only judges does first; here, where its import brings nothing else with it."""
-    import_without_web_addresses()
-    from autograder.sandbox.inside.confinement import die_with_parent
-
-    die_with_parent()
+    yield
+    gc.freeze()
+    gc.enable()

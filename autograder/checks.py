@@ -80,15 +80,17 @@ def fail(reason: str) -> None:
     raise CheckFailed(reason)
 
 
-def observe(what: str, value: Any) -> None:
+def observe(what: str, value: Any, beside: bool = False) -> None:
     """Keep a fact that the check found out about the answer, by which misconceptions are recognised.
 
-    For answers that are right or wrong in many shapes, such as matrices in any basis: what they lead to is compared
-    instead. `value` is plain data of the grader's, coarse enough that answers with the same mistake share it.
+    For answers that are right or wrong in many shapes, such as matrices in any basis: in a test cell that observes,
+    what they lead to is compared instead of them. A fact `beside` them is compared as well as they are. `value` is
+    plain data of the grader's, coarse enough that answers with the same mistake share it.
     """
     session = current()
     if session is not None:
-        session.client.transcript.append(Entry(session.client.check, f"observed {what}", value))
+        kind = "noted" if beside else "observed"
+        session.client.transcript.append(Entry(session.client.check, f"{kind} {what}", value))
 
 
 def figure(draw: Any, alt: str) -> None:

@@ -380,15 +380,18 @@ def _end_with(problems: list[str]) -> None:
 @sets_argument
 @click.option("--seeds", default=200, help="Runs of the hidden checks with fresh inputs.")
 @click.option("--quick", is_flag=True, help="Judge variants in this process instead of the sandbox.")
+@click.option("--mutants/--no-mutants", default=True, help="Also judge the reference changed in one place each.")
 @jobs_option
 @json_option
-def audit(course: Course, sets: tuple[str, ...], seeds: int, quick: bool, jobs: int, as_json: bool) -> None:
+def audit(
+    course: Course, sets: tuple[str, ...], seeds: int, quick: bool, mutants: bool, jobs: int, as_json: bool
+) -> None:
     """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
     from autograder.audit.audit import audit_set
     from autograder.audit.report import print_table
 
     names = chosen_sets(course, sets, course.set_names())
-    reports = [audit_set(course, name, seeds=seeds, quick=quick, jobs=jobs) for name in names]
+    reports = [audit_set(course, name, seeds, quick, jobs, mutants) for name in names]
     if as_json:
         click.echo(json.dumps([r.to_json() for r in reports]))
     else:

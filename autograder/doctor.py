@@ -46,8 +46,8 @@ def _sandbox() -> Finding:
             sandbox.start(Limits()).end()
             warm = time.monotonic()
             student = sandbox.start(Limits())
-            student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], time.monotonic() + 20)
-            student.channel.receive(time.monotonic() + 20)
+            student.channel.send({"op": "run", "source": "1 + 1", "seconds": 10}, [], student.clock() + 20)
+            student.channel.receive(student.clock() + 20)
             student.end()
         except SandboxRefused as refused:
             mend = (

@@ -1,15 +1,14 @@
 """Plugs the engine into nbgrader, so that every way of autograding gives the same scores.
 
 `nbgrader_config.py` calls `configure(c)`. After that `nbgrader autograde`, `NbGraderAPI.autograde` and formgrader's
-button grade by `SubmissionExporter.grade`. ARCHITECTURE.md says what of nbgrader is replaced by what, and why.
+button grade as `python -m autograder grade` does. ARCHITECTURE.md says what of nbgrader is replaced by what, and why.
 """
 
 from __future__ import annotations
 
 import fnmatch
-import traceback
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nbconvert.exporters import NotebookExporter
 from nbformat import NotebookNode
@@ -26,7 +25,11 @@ from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
 from autograder.notebook.text_source import MADE_FROM
+from autograder.results import Result
 from autograder.timestamps import read_timestamp
+
+if TYPE_CHECKING:
+    from autograder.grading.runner import Step
 
 HERE = __name__
 
@@ -97,29 +100,11 @@ def _init_notebooks(self: Any) -> None:
 
 
 class SubmissionExporter(NotebookExporter):
-    """Stands where nbgrader's converter has what exports a student's notebook: it grades submissions instead."""
+    """Stands where nbgrader's converter has what exports a student's notebook: who has it grades with this engine."""
 
     sandbox = Unicode(
         "bubblewrap", help="'none' runs students' code unconfined; it may read and change everything you can."
     ).tag(config=True)
-
-    def grade(self, course: Course, name: str, student: str) -> str:
-        """Judge a submission, or take its stored result, and write it into the gradebook and `autograded/`.
-
-        Returns what could not be written, "" where all was. Raises AutograderError.
-        """
-        # takes a while to import, and most of nbgrader's commands grade nothing
-        from autograder.gradebook.writer import write
-        from autograder.grading.runner import Prepared, Settings, judge_here
-        from autograder.grading.store import Store
-
-        files, store = course.set_files(name), Store(course.results_folder)
-        prepared = Prepared(files, student, Settings(sandbox=self.sandbox), store.seed(name, files.version))
-        done = judge_here(store, prepared.read(course.step_folder("submitted", student, name)))
-        written = write(course, [done.result])
-        for line in written.remarks:
-            self.log.warning(line)
-        return next(iter(written.problems), done.problem)
 
 
 def _autograde(self: Any) -> None:
@@ -132,43 +117,39 @@ def _autograde(self: Any) -> None:
     if not issubclass(self.exporter_class, SubmissionExporter):
         BaseConverter.start(self)
         return
-    name, failed = self.coursedir.assignment_id, []
-    exporter = self.exporter_class(parent=self, config=self.config)
+    # takes a while to import, and most of nbgrader's commands grade nothing
+    from autograder.gradebook.writer import write
+    from autograder.grading.runner import Settings, grade_set
+    from autograder.grading.store import Store
+
+    name = self.coursedir.assignment_id
+    problems: list[str] = []
+    settings = Settings(sandbox=self.exporter_class(parent=self, config=self.config).sandbox)
+
+    def noted(step: Step) -> Result:
+        problems.extend([step.problem] if step.problem else [])
+        return step.result
+
     try:
         with chdir(self.coursedir.root):
             course = _course(self)
             students = fnmatch.filter(course.submissions(name), self.coursedir.student_id)
             if not students:
                 self.init_notebooks()  # nothing was handed in: nbgrader says so
+            students = [s for s in students if s not in self.coursedir.student_id_exclude.split(",")]
             for remark in ensure_assignment(course, course.set_files(name)):
                 self.log.warning(remark)
+            steps = grade_set(course, Store(course.results_folder), name, settings, students)
+            written = write(course, map(noted, steps))
+            problems += written.problems
+            for remark in written.remarks:
+                self.log.warning(remark)
             for student in students:
-                if student in self.coursedir.student_id_exclude.split(","):
-                    continue
-                if problem := _problem(self, exporter, course, student):
-                    failed.append(student)
-                    self.log.error("%s: %s", student, problem)
-        problem = f"{len(failed)} could not be processed: {', '.join(failed)}" if failed else ""
+                self.set_permissions(name, student)
+                self.run_post_convert_hook()
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
-        problem = str(error)
-    if problem:
+        problems = [str(error)]
+    for problem in problems:
         self.log.error(problem)
-        raise NbGraderException(problem)
-
-
-def _problem(converter: Any, exporter: SubmissionExporter, course: Course, student: str) -> str:
-    """Grade one submission; what is wrong with it alone, "" where nothing is. Raises AutograderError."""
-    name = converter.coursedir.assignment_id
-    try:
-        problem = exporter.grade(course, name, student)
-        if not problem:
-            converter.set_permissions(name, student)
-            converter.run_post_convert_hook()
-        return problem
-    except CourseError as error:
-        return str(error)
-    except AutograderError:
-        raise
-    except Exception as error:
-        converter.log.debug(traceback.format_exc())
-        return f"the grader failed ({type(error).__name__}: {error}); please report it"
+    if problems:
+        raise NbGraderException("\n".join(problems))

@@ -12,14 +12,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import numpy as np
+import torch
 
 from autograder.course import SetFiles
-from autograder.grading.runner import Prepared, Run, Settings, local_executor
+from autograder.grading.pool import Pool
+from autograder.grading.runner import Prepared, Run, Settings
 from autograder.grading.store import Store
 from autograder.judging.client import Client
 from autograder.judging.recognition import recognise
@@ -35,8 +38,10 @@ SEED = 1
 STUDENT = "student-01"
 PATIENCE = 600.0
 STUB, NOTHING, EMPTY = "the cell as released", "None", "an empty string"
-ZEROS, FIRST = "zeros of the right shape", "the first argument"
+ZEROS, NAN = "zeros of the right shape", "NaN of the right shape"
 Answers = dict[str, tuple[Any, str]]  # a name: its value, and the text that is shown as its source
+Fill = Callable[[np.ndarray], np.ndarray]
+Answer = Callable[[Callable[[], Any], list[Any]], Any]  # of a function that gives the right answer, and the arguments
 
 
 class Bench:
@@ -75,13 +80,20 @@ class Bench:
             with contextlib.redirect_stdout(io.StringIO()):
                 exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
 
-    def run_cell(
-        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
+    def _judge(
+        self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int, stops: bool
     ) -> Outcome:
-        """The test's outcome where solution cells are `replaced` (by id) and names then `put` in place.
+        client = Client(LocalTransport(namespace), call_seconds=PATIENCE, sources=sources)
+        return run_test_cell(test, client, self.source, seed, stops=stops)
+
+    def judged(
+        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
+    ) -> tuple[list[Check], str, float]:
+        """The checks, the complaint and the seconds, with solution cells `replaced` (by id) and names then `put`.
 
         `stops` where one check that fails is enough.
         """
+        begin = time.monotonic()
         before, between = self._stages[test.grade_id]
         namespace, sources = dict(before), {n: self.source.solution_text(n) for n in test.names}
         for grade_id, text in between:
@@ -92,47 +104,27 @@ class Bench:
                 exec(compile(text, "<answer>", "exec"), namespace)
         for name, (value, text) in (put or {}).items():
             namespace[name], sources[name] = value, text
-        return self._judge(test, namespace, sources, SEED, stops)
-
-    def _judge(
-        self, test: TestCell, namespace: dict[str, Any], sources: dict[str, str], seed: int, stops: bool
-    ) -> Outcome:
-        client = Client(LocalTransport(namespace), call_seconds=PATIENCE)
-        client.sources = sources
-        return run_test_cell(test, client, self.source, seed, stops=stops)
-
-    # tasks
-
-    def judged(
-        self, test: TestCell, replaced: dict[str, str] | None = None, put: Answers | None = None, stops: bool = False
-    ) -> tuple[list[Check], str, float]:
-        """As `run_cell`: the checks, the complaint, and the seconds it took."""
-        begin = time.monotonic()
-        outcome = self.run_cell(test, replaced, put, stops)
+        outcome = self._judge(test, namespace, sources, SEED, stops)
         return outcome.checks, first_complaint(outcome.checks, outcome.internal), time.monotonic() - begin
 
     def trivial(self, test: TestCell) -> Iterator[tuple[str, dict[str, str], Answers]]:
         """Answers without work: of what kind, and what `judged` is to replace and to put in place."""
         yield STUB, {s: self.released[s] for s in test.solution_ids}, {}
-        for kind in (NOTHING, ZEROS, FIRST, EMPTY):
-            if answers := self._trivial_values(test, kind):
-                yield kind, {}, answers
-
-    def _trivial_values(self, test: TestCell, kind: str) -> Answers:
-        """A trivial value and a text for each name that the exercise asks for; none where the kind makes no sense."""
         names = test.solution_names & test.names & self.source.reference.keys()
         given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
         asked = {n for n in names if callable(self.source.reference[n]) or n not in given} or names
-        answers: Answers = {}
-        for name in asked:
-            value = self.source.reference[name]
-            if callable(value):
-                answers[name] = _trivial_callable(value, kind), f"def {name}(*args, **kwargs):\n    return None"
-            elif kind in (NOTHING, EMPTY):
-                answers[name] = (None if kind == NOTHING else ""), f"{name} = None"
-            elif kind == ZEROS and _numbers(value) and not any(np.all(np.asarray(v) == 0) for v in _leaves(value)):
-                answers[name] = _zeros(value), f"{name} = 0"
-        return answers
+        before = self._stages[test.grade_id][0].values()
+        earlier = [v for v in before if callable(v) and getattr(v, "__module__", "") == "reference"]
+        for kind, answer in _trivial_answers(earlier).items():
+            answers: Answers = {}
+            for name in asked:
+                value = self.source.reference[name]
+                if callable(value):
+                    answers[name] = answering(value, answer), f"def {name}(*args, **kwargs):\n    return None"
+                elif kind in (NOTHING, EMPTY) or (kind in (ZEROS, NAN) and all(map(_is_number, _leaves(value)))):
+                    answers[name] = answer(partial(self.source.reference.get, name), []), f"{name} = None"
+            if answers:
+                yield kind, {}, answers
 
     def seeds(self, test: TestCell, seeds: list[int], variant: Variant | None) -> list[tuple[int, str]]:
         """(seed, complaint) for each seed: "" where the answer gets full marks."""
@@ -168,21 +160,49 @@ def first_complaint(checks: list[Check], others: Sequence[str] = ()) -> str:
     return next(iter([*failed, *others]), "")
 
 
-def _trivial_callable(reference: Any, kind: str) -> Any:
-    """A function or class in the place of `reference` that answers `kind` to everything."""
+def _trivial_answers(earlier: list[Callable[..., Any]]) -> dict[str, Answer]:
+    """What is answered to a call without work, by kind; `earlier` are the functions of earlier cells."""
+    kept: dict[str, Any] = {}
 
-    def answer(right: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        if kind == ZEROS:
-            return _zeros(right(*args, **kwargs))
-        if kind == FIRST:
-            return next(iter((*args, *kwargs.values())), None)
-        return None if kind == NOTHING else ""
+    def reflected(right: Callable[[], Any], given: list[Any]) -> Any:
+        source = next((_array(v) for v in _leaves(given) if _is_number(v)), np.arange(5.0))
+        return shaped(right(), lambda part: np.resize(source, part.shape).astype(part.dtype))
+
+    def remembered(right: Callable[[], Any], given: list[Any]) -> Any:
+        found = reflected(right, given)
+        return deepcopy(kept.setdefault(str(_shapes(found)), found))
+
+    def lent(right: Callable[[], Any], given: list[Any]) -> Any:
+        shapes = _shapes(right())
+        for function in earlier[::-1]:
+            with contextlib.suppress(Exception):
+                if _shapes(found := function(*given)) == shapes:
+                    return found
+        return None
+
+    return {
+        NOTHING: lambda right, given: None,
+        EMPTY: lambda right, given: "",
+        "the first argument": lambda right, given: next(iter(given), None),
+        ZEROS: lambda right, given: shaped(right(), np.zeros_like),
+        NAN: lambda right, given: shaped(right(), lambda part: np.full(part.shape, np.nan, np.result_type(part, "f2"))),
+        "what was given, in the right shape": reflected,
+        "an earlier answer of the right shape": remembered,
+        "what a function of an earlier cell answers": lent,
+    }
+
+
+def answering(reference: Any, answer: Answer) -> Any:
+    """A function or class in the place of `reference` that gives what `answer` makes of each call."""
+
+    def called(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        return answer(lambda: function(*args, **kwargs), [*args, *kwargs.values()])
 
     if not isinstance(reference, type):
-        return lambda *args, **kwargs: answer(reference, args, kwargs)
+        return partial(called, reference)
 
     def method(name: str) -> Callable[..., Any]:
-        return lambda self, *args, **kwargs: answer(getattr(self.__dict__["_right"], name), args, kwargs)
+        return lambda self, *args, **kwargs: called(getattr(self.__dict__["_right"], name), *args, **kwargs)
 
     base: Any = next((b for b in reference.__mro__[1:] if b.__module__.startswith("torch.")), object)
 
@@ -194,17 +214,23 @@ def _trivial_callable(reference: Any, kind: str) -> Any:
     return type(reference.__name__, (base,), {**own, "__init__": begin})
 
 
-def _zeros(value: Any) -> Any:
-    """The same shapes, filled with nought."""
-    if isinstance(value, np.ndarray):
-        return np.zeros_like(value)
-    if hasattr(value, "new_zeros"):
-        return value.new_zeros(value.shape)
+def shaped(value: Any, fill: Fill) -> Any:
+    """The same kinds and shapes, where `fill` makes one array in the place of another; None for what is no data."""
     if isinstance(value, dict):
-        return {k: _zeros(v) for k, v in value.items()}
+        return {k: shaped(v, fill) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
-        return type(value)(_zeros(v) for v in value)
-    return type(value)() if isinstance(value, (bool, int, float, complex, str, np.generic)) else None
+        return type(value)(shaped(v, fill) for v in value)
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return fill(value) if isinstance(value, np.ndarray) else torch.as_tensor(fill(_array(value)))
+    return fill(np.asarray(value)).item() if isinstance(value, (int, float, complex, str, np.generic)) else None
+
+
+def _shapes(value: Any) -> list[tuple[int, ...]]:
+    return [np.shape(v) for v in _leaves(value)]
+
+
+def _array(value: Any) -> np.ndarray:
+    return np.asarray(value.detach() if hasattr(value, "detach") else value)
 
 
 def _leaves(value: Any) -> Iterator[Any]:
@@ -217,9 +243,9 @@ def _leaves(value: Any) -> Iterator[Any]:
         yield value
 
 
-def _numbers(value: Any) -> bool:
-    """Whether data is made of numbers only; truth values are not among them, for half of them are right by chance."""
-    return all(np.asarray(v.detach() if hasattr(v, "detach") else v).dtype.kind in "iufc" for v in _leaves(value))
+def _is_number(value: Any) -> bool:
+    """Whether a part is of numbers, not all nought; truth values are none, for half of them are right by chance."""
+    return _array(value).dtype.kind in "iufc" and bool(_array(value).any())
 
 
 def submission(files: SetFiles, solutions: dict[str, str], student_id: str = STUDENT) -> bytes:
@@ -254,7 +280,7 @@ def graded(files: SetFiles, submissions: dict[str, bytes], settings: Settings) -
     """Judge submissions (notebooks' bytes by student) as any class is judged; results as they come."""
     with (
         tempfile.TemporaryDirectory(prefix="audit-") as folder,
-        contextlib.closing(Run(Store(Path(folder)), lambda: local_executor(settings.jobs), 2 * settings.jobs)) as run,
+        contextlib.closing(Run(Store(Path(folder)), lambda: Pool(settings.jobs), 2 * settings.jobs)) as run,
     ):
         for student, data in submissions.items():
             prepared = Prepared(files, student, settings, SEED).from_bytes(data, f"{files.name}.ipynb", [])

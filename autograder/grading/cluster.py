@@ -4,22 +4,19 @@ A job is bytes and so is its result, so workers share nothing with the course: n
 this package in the same version, bubblewrap, and user namespaces, like any machine that grades.
 
 A worker of the cluster runs jobs in threads. Time limits on checks need a main thread, and a check that hangs or
-swells must be able to take its process with it; so each thread has a process of its own, which runs this module.
+swells must be able to take its process with it; so each thread has a process of its own, as in the pool.
 """
 
 from __future__ import annotations
 
 import socket
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
-from multiprocessing.connection import Connection, Pipe
 from typing import Any, ParamSpec, TypeVar
 
-from autograder import begin_worker
 from autograder.errors import AutograderError, missing_extra
+from autograder.grading.pool import Process
 
 CONNECT_SECONDS = 20
 _local = threading.local()
@@ -31,48 +28,11 @@ class NoCluster(AutograderError):
     """The cluster cannot be used; the message says why and how to mend it."""
 
 
-def _answer(job: bytes) -> Any:
-    """What this thread's process answers: it is started with the first job, and again with the next after it died."""
-    if not hasattr(_local, "process"):
-        _local.pipe, theirs = Pipe()
-        command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-        _local.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=2, pass_fds=[theirs.fileno()])
-        theirs.close()
-    try:
-        _local.pipe.send_bytes(job)
-        return _local.pipe.recv()
-    except (OSError, EOFError):
-        _local.process.kill()
-        _local.process.wait()
-        vars(_local).clear()
-        raise BrokenExecutor("the process that judged this submission died") from None
-
-
-def answer_jobs(pipe: Connection) -> None:
-    """What the process of a worker's thread does until the other end is closed."""
-    begin_worker()
-    from autograder.judging.worker import be_worker, run_job
-
-    be_worker()
-    while True:
-        try:
-            job = pipe.recv_bytes()
-        except EOFError:
-            return
-        answer: bytes | Exception
-        try:
-            answer = run_job(job)
-        except AutograderError as error:  # told to the other side, which raises it
-            answer = AutograderError(str(error))
-        except Exception as error:
-            answer = RuntimeError(f"{type(error).__name__}: {error}")
-        pipe.send(answer)
-
-
 def run_on_worker(job: bytes) -> bytes:
     """Judge one job on a worker of the cluster, in a process of the worker thread's own. Raises AutograderError."""
     from autograder.grading.runner import grader_version
     from autograder.judging.job import Job
+    from autograder.judging.worker import run_job
 
     asked, here = Job.from_bytes(job).grader_version, grader_version()
     if asked != here:
@@ -80,10 +40,10 @@ def run_on_worker(job: bytes) -> bytes:
             f"the worker on {socket.gethostname()} runs another version ({here}) than this command ({asked}): "
             "install the same requirements.txt and the same autograder on both"
         )
-    answer = _answer(job)
-    if isinstance(answer, Exception):
-        raise answer
-    return bytes(answer)
+    if not hasattr(_local, "process"):
+        _local.process = Process()
+    process: Process = _local.process
+    return process.run(run_job, job)
 
 
 class DaskExecutor(Executor):
@@ -139,7 +99,3 @@ def workers_of(address: str) -> int:
     """How many jobs the cluster runs at once. Raises AutograderError."""
     with DaskExecutor(address) as executor:
         return executor.jobs
-
-
-if __name__ == "__main__":
-    answer_jobs(Connection(int(sys.argv[1])))

@@ -10,16 +10,16 @@ import hashlib
 import json
 import platform
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor, Executor, Future, ProcessPoolExecutor
+from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from queue import SimpleQueue
 
-from autograder import __version__, begin_worker
+from autograder import __version__
 from autograder.course import Course, SetFiles, file_number
+from autograder.grading.pool import Hung, Pool
 from autograder.grading.store import Store
 from autograder.judging.job import Job
 from autograder.judging.worker import run_job
@@ -60,7 +60,7 @@ class Settings:
 
 @dataclass
 class Step:
-    """One finished submission: its result, whether it was run now, and a problem in storing it."""
+    """One finished submission: its result, whether it was run now, and a problem of the grader's with it."""
 
     result: Result
     ran: bool
@@ -80,6 +80,14 @@ class Prepared:
         self.files, self.student, self.settings, self.seed = files, student, settings, seed
         self.versions = [files.version, grader_version(), settings.sandbox]
         self.arrived = ""
+
+    def ready(self, folder: Path, stored: Result | None) -> Job | Result:
+        """As `read`; where that fails by a mistake of our own, a result that says so: the class goes on."""
+        try:
+            return self.read(folder, stored)
+        except Exception as error:
+            what = f"the grader itself failed ({type(error).__name__}: {error}); please report it"
+            return self._job("").unjudged(what, [what])
 
     def read(self, folder: Path, stored: Result | None = None) -> Job | Result:
         """The job for a submission folder, or the result saying why there is none.
@@ -139,13 +147,8 @@ class Prepared:
         )
 
 
-def local_executor(jobs: int) -> Executor:
-    """A pool of fresh processes, each with a warm sandbox of its own; a kill of this process ends them too."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=begin_worker)
-
-
 class Run:
-    """Jobs under way on an executor. When a worker process dies, the jobs it held are run once more, each alone."""
+    """Jobs under way on an executor. A job whose process dies is run once more, when nothing else is."""
 
     def __init__(self, store: Store, make_executor: Callable[[], Executor], most: int) -> None:
         self.store = store
@@ -163,44 +166,36 @@ class Run:
         if len(self.pending) >= self.most:
             while len(self.pending) > self.most // 2:
                 yield from self.wait()
-        if self.executor is None:
-            self.executor = self.make_executor()
-        try:
-            future = self.executor.submit(run_job, job.to_bytes())
-        except BrokenExecutor:
-            yield from self.recover([job])
-        else:
-            self.pending[future] = job
-            future.add_done_callback(self.done.put)
+        future = self._start(job)
+        self.pending[future] = job
+        future.add_done_callback(self.done.put)
+
+    def _start(self, job: Job) -> Future[bytes]:
+        self.executor = self.executor or self.make_executor()
+        return self.executor.submit(run_job, job.to_bytes())
 
     def wait(self) -> Iterator[Step]:
-        lost, done = [], [self.done.get()]
-        while not self.done.empty():
-            done.append(self.done.get())
-        for future in done:
+        """The next that is done; where a process died, all that is under way, and then once more what that one held."""
+        lost: list[Job] = []
+        while True:
+            future = self.done.get()
             job = self.pending.pop(future)
             try:
                 yield _judged(self.store, future.result())
+            except Hung:
+                yield self._without(job, "the grader's own process hung on these answers")
             except BrokenExecutor:
                 lost.append(job)
-        if lost:
-            yield from self.recover(lost)
-
-    def recover(self, lost: list[Job]) -> Iterator[Step]:
-        """A worker died and took the pool with it: each job that was under way once more, in a pool of its own."""
-        lost += self.pending.values()
-        self.pending.clear()
-        self.done = SimpleQueue()  # the old executor's futures end too, as lost ones
-        self.close()
+            if not lost or not self.pending:
+                break
         for job in lost:
-            self.executor = self.make_executor()
             try:
-                yield _judged(self.store, self.executor.submit(run_job, job.to_bytes()).result())
+                yield _judged(self.store, self._start(job).result())
             except BrokenExecutor:  # it dies also alone
-                reason = "the grader's own process died twice while it judged this submission; please report it"
-                yield _stored(self.store, job.unjudged(reason, ["the grader process died twice on this submission"]))
-            finally:
-                self.close()
+                yield self._without(job, "the grader's own process died twice while it judged this submission")
+
+    def _without(self, job: Job, why: str) -> Step:
+        return _stored(self.store, job.unjudged(f"{why}; please report it", [why]))
 
     def close(self) -> None:
         if self.executor is not None:
@@ -219,15 +214,14 @@ def grade_set(
     """Grade the submissions of a set; yields each as it is done. Raises AutograderError."""
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
-    make = make_executor or (lambda: local_executor(settings.jobs))
-    run = Run(store, make, 16 * settings.jobs)
+    run = Run(store, make_executor or (lambda: Pool(settings.jobs)), 16 * settings.jobs)
     try:
         for student, folder in course.submissions(name).items():
             if students is not None and student not in students:
                 continue
             stored = None if settings.force else store.get(name, student)
-            prepared = Prepared(files, student, settings, seed).read(folder, stored)
-            if stored is not None and stored.key == prepared.key:
+            prepared = Prepared(files, student, settings, seed).ready(folder, stored)
+            if stored is not None and stored.key == prepared.key != "":
                 yield Step(stored, False)
             elif isinstance(prepared, Result):
                 yield _stored(store, prepared)
@@ -240,26 +234,15 @@ def grade_set(
         run.close()
 
 
-def judge_here(store: Store, prepared: Job | Result) -> Step:
-    """One prepared submission in this process: the stored result where nothing changed, else a new one, stored.
-
-    For nbgrader, which grades one submission after another; the sandbox stays warm between them. Raises
-    AutograderError.
-    """
-    stored = store.get(prepared.assignment, prepared.student)
-    if stored is not None and stored.key == prepared.key:
-        return Step(stored, False)
-    return _judged(store, run_job(prepared.to_bytes())) if isinstance(prepared, Job) else _stored(store, prepared)
-
-
 def _judged(store: Store, data: bytes) -> Step:
     return _stored(store, Result.from_json(json.loads(data)))
 
 
 def _stored(store: Store, result: Result) -> Step:
+    problem = "" if result.key else f"{result.student}: {result.reason}"  # the grader is to blame
     try:
         store.put(result)
     except OSError as error:
         where = store.path(result.assignment, result.student)
-        return Step(result, True, f"{result.student}: {where} cannot be written: {error.strerror}")
-    return Step(result, True)
+        problem = f"{result.student}: {where} cannot be written: {error.strerror}"
+    return Step(result, True, problem)

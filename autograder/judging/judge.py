@@ -6,10 +6,14 @@ A job is plain data and so is its result; nothing here touches a database or a c
 from __future__ import annotations
 
 import base64
+import faulthandler
 import json
+import signal
+import sys
 import time
 import traceback
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from autograder.judging.client import Client
@@ -23,11 +27,14 @@ from autograder.judging.transports import RemoteTransport
 from autograder.notebook.names import bound_names
 from autograder.notebook.rebuild import Rebuilt, RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
-OWN_SECONDS = 30.0  # for what a check itself does with the answers, beside the students' calls
+OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
+DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
+TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
 
@@ -36,6 +43,15 @@ def libraries_of(rebuilt: Rebuilt) -> list[str]:
     """The large libraries that the student's cells speak of."""
     text = "\n".join(c.source for c in rebuilt.cells if c.cell_type == "code" and c.kind != "test")
     return [name for name, words in MENTIONS.items() if any(word in text for word in words)]
+
+
+def watch(seconds: float) -> None:
+    """End this process, saying where it hangs, once it has computed for that long; 0 ends the watch.
+
+    A check can hand a student's numbers to compiled code that does not come to an end: no exception reaches it there.
+    """
+    faulthandler.register(signal.SIGVTALRM, file=sys.__stderr__ or sys.stderr, chain=True)  # chain: and end
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
 
 
 class Judge:
@@ -64,13 +80,18 @@ class Judge:
         start = time.monotonic()
         files = {name: base64.b64decode(data) for name, data in self.job.files.items()}
         student = sandbox.start(self.limits, files, self.libraries)
-        self.transport = RemoteTransport(student, start + self.limits.notebook_seconds)
+        self.transport = RemoteTransport(student, self.limits.notebook_seconds)
         self.client = Client(self.transport, self.limits.call_seconds, self.sources)
         try:
             for number, cell in enumerate(self.rebuilt.cells):
+                watch(TRIES * (self.limits.exercise_seconds + OWN_SECONDS) + DIAGNOSIS_SECONDS)
                 self._one_cell(number, cell)
         finally:
+            watch(0)
             student.end()
+        if student.waited >= student.most:
+            reason = "other programs had the processors of this machine for too long; it is graded by the next run"
+            return self.job.unjudged(reason, self.events)
         self.events += self.transport.events
         if len(set(self.typed_ids)) > 1:
             shown = ", ".join(repr(i) for i in dict.fromkeys(self.typed_ids))
@@ -217,9 +238,8 @@ class Judge:
             outcome = self.source.conversations.follow(key, client)
             client.replay()
         if outcome is None:
-            seconds = self.limits.exercise_seconds + OWN_SECONDS
             known = self.source.known_answers(test, seed)
-            settings = {"explain": self._explain, "check_seconds": seconds, "draws": True, "known": known}
+            settings = {"explain": self._explain, "check_seconds": OWN_SECONDS, "draws": True, "known": known}
             outcome = run_test_cell(test, client, self.source, seed, given, **settings)
             is_told = client.is_told and not test.is_personal and not outcome.internal and self.transport.gone is None
             outcome.internal = [] if self.transport.gone else outcome.internal
@@ -257,10 +277,13 @@ class Judge:
         only_data = all(entry.is_value for entry in expected.transcript)
         made_for = self.student_id or self.source.own_id
         outcomes = self.source.variant_outcomes(test, variants, self.job.seed, made_for, only_data)
-        runs = [(variant, of_variant.transcript) for variant, of_variant in outcomes]
+        end = time.process_time() + DIAGNOSIS_SECONDS
+        in_time = takewhile(lambda _: time.process_time() < end, outcomes)  # kept: the next student's search goes on
+        runs = [(variant, of_variant.transcript) for variant, of_variant in in_time]
         try:
-            found = recognise(outcome.transcript, expected.transcript, runs)
-        except Exception as error:  # answers of a kind that nobody foresaw: they explain nothing, and cost no verdict
+            with time_limit(OWN_SECONDS, clock=time.process_time):
+                found = recognise(outcome.transcript, expected.transcript, runs)
+        except (Exception, OutOfTime) as error:  # answers of a kind that nobody foresaw: they cost no verdict
             self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
             return []
         outcome.named = [Misconception(v.name, v.exercise, v.says) for v in found]

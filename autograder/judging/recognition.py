@@ -7,7 +7,7 @@ inputs; a variant is named when it gives the student's wrong answers, mostly, an
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any
 
@@ -118,13 +118,11 @@ def answers_beside(student: list[Entry], reference: list[Entry]) -> list[Answer]
     return [Answer(question, entry, right, _same(entry, right)) for question, entry, right in both]
 
 
-def explained(answers: list[Answer], observed: set[str], variant: list[Entry]) -> set[Question]:
+def explained(answers: list[Answer], variant: list[Entry]) -> set[Question]:
     """The questions to which the variant gives the student's wrong answers; none where it is not what the student did.
 
     It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
-    places where it is wrong itself, or when all it gives are errors and not all of those: errors are alike for many
-    reasons. Where a check observes what an answer leads to, its raw form, such as a matrix in some basis, need not be
-    given: `observed` names these checks.
+    places where it is wrong itself, or when it gives only errors and not all of those: errors have many causes.
     """
     variants = _by_question(variant)
     beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
@@ -133,32 +131,37 @@ def explained(answers: list[Answer], observed: set[str], variant: list[Entry]) -
     if not gives or not all(_same(answer.given, of_variant) for answer, of_variant in beside if answer.is_right):
         return set()
     given = {answer.question for answer in gives}
-    misses = sum(
-        answer.question not in given
-        and (answer.given.check not in observed or answer.given.is_observed)
-        and not _same(of_variant, answer.right)
-        for answer, of_variant in wrong
-    )
+    misses = sum(answer.question not in given and not _same(of_variant, answer.right) for answer, of_variant in wrong)
     if misses > len(gives) or (misses and all(answer.given.error for answer in gives)):
         return set()
     return given
+
+
+def without_form(transcript: list[Entry], reference: list[Entry]) -> list[Entry]:
+    """What counts where a test cell observes what answers lead to: that, and the errors.
+
+    The answers themselves may be right in many forms, such as a matrix in another basis, and equal by chance.
+    """
+    if not any(entry.is_observed for entry in reference):
+        return transcript
+    return [entry if entry.is_observed else replace(entry, value=None) for entry in transcript]
 
 
 def recognise(
     student: list[Entry], reference: list[Entry], runs: list[tuple[Variant, list[Entry]]], most: int = 2
 ) -> list[Variant]:
     """The variants that explain the student's wrong answers, those that explain most first."""
-    answers = answers_beside(student, reference)
-    observed = {entry.check for entry in reference if entry.is_observed}
+    answers = answers_beside(without_form(student, reference), without_form(reference, reference))
     candidates = []
     for variant, transcript in runs:
-        gives = explained(answers, observed, transcript)
-        if gives:
-            candidates.append((variant, gives))
+        gives = explained(answers, without_form(transcript, reference))
+        if gives:  # of those that explain as much, the one that is alike in form
+            alike = sum(answer.is_right for answer in answers_beside(student, transcript))
+            candidates.append((variant, gives, alike))
     found: list[Variant] = []
     covered: set[Question] = set()
     for _ in range(most if candidates else 0):
-        variant, gives = max(candidates, key=lambda c: len(c[1] - covered))
+        variant, gives, _ = max(candidates, key=lambda c: (len(c[1] - covered), c[2]))
         if gives - covered:
             found.append(variant)
             covered |= gives

@@ -45,13 +45,6 @@ class Conversations:
         self._first: dict[tuple[Any, ...], Turn] = {}
         self._bytes = 0
 
-    def __len__(self) -> int:
-        """How many different ends are known."""
-        turns = list(self._first.values())
-        for turn in turns:
-            turns += turn.then.values()
-        return sum(turn.outcome is not None for turn in turns)
-
     def follow(self, key: tuple[Any, ...], client: Client) -> Outcome | None:
         """Ask what is known to be asked; the outcome, or None where the test cell has to go on from there."""
         turn = self._first.get(key)

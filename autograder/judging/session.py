@@ -71,8 +71,8 @@ class Session:
     """A test cell being judged, and what it `said` so far. `draws`: whether somebody will see the figures;
     `stops`: whether a failed check ends it.
 
-    `explain` says what a missing name means, `check_seconds` bound each check, what it does here included: with a
-    student's numbers that may be for ever. `known` are the reference's answers to questions of this test cell, by
+    `explain` says what a missing name means, `check_seconds` bound what a check computes here: with a student's
+    numbers that may be for ever. `known` are the reference's answers to questions of this test cell, by
     their digests; `learns` says that further ones are kept there, as while the reference itself is judged.
     """
 
@@ -119,7 +119,7 @@ class Session:
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         try:
-            with time_limit(self.check_seconds, again=0):
+            with time_limit(self.check_seconds, again=0, clock=time.process_time):
                 function()
         except StudentProblem as problem:
             return problem.verdict, problem.reason

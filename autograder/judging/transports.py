@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import secrets
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ class LocalTransport:
     """Asks a namespace in this very process: reference solutions, catalogue variants and mutants, which are trusted."""
 
     received = 0
+    used = 0.0
 
     def __init__(self, namespace: dict[str, Any]) -> None:
         self.workspace = Workspace(namespace, use_time_limit=False)
@@ -34,14 +34,15 @@ class LocalTransport:
 
 
 class RemoteTransport:
-    """Asks a confined student process until `deadline` (of time.monotonic). Once it is gone, every request says so.
+    """Asks a confined student process, which has `seconds` of its own for all answers. Once it is gone, all say so.
 
-    `received` are the bytes that the answers so far take up in this process.
+    `received` are the bytes that the answers so far take up in this process, `used` the student's seconds.
     """
 
-    def __init__(self, student: Student, deadline: float) -> None:
+    def __init__(self, student: Student, seconds: float) -> None:
         self.student = student
-        self.deadline = deadline
+        self.seconds = seconds
+        self.used = 0.0
         self.gone: StudentGone | None = None
         self.events: list[str] = []
         self.received = 0
@@ -49,7 +50,8 @@ class RemoteTransport:
     def ask(self, header: Header, blobs: Blobs, seconds: float, call_back: CallBack) -> Message:
         if self.gone is not None:
             raise StudentGone(NOT_REACHED, f"not reached: {self.gone.reason}")
-        limit = min(time.monotonic() + seconds + GRACE_SECONDS, self.deadline)
+        begin, left = self.student.clock(), self.seconds - self.used
+        limit = begin + min(seconds + GRACE_SECONDS, left)
         number = secrets.randbits(62)  # an answer sent before it was asked for cannot know it
         try:
             self.student.channel.send({**header, "number": number}, blobs, limit)
@@ -63,12 +65,9 @@ class RemoteTransport:
                 self.student.channel.send(*call_back(reply, answer), limit)
             raise ProtocolError("asked for too many answers")
         except TimeoutError:
-            whole = time.monotonic() >= self.deadline
-            reason = (
-                "the notebook used up its time and was stopped"
-                if whole
-                else "the notebook's process did not stop when its time was over, so it was ended"
-            )
+            reason = "the notebook used up its time and was stopped"
+            if left > seconds + GRACE_SECONDS:
+                reason = "the notebook's process did not stop when its time was over, so it was ended"
             raise self._lost(TIMEOUT, reason) from None
         except Closed:
             raise self._lost(*self._how_it_ended()) from None
@@ -76,6 +75,8 @@ class RemoteTransport:
             self.events.append(f"the student's process sent something that is not an answer: {error}")
             reason = "the notebook's process sent something that is not an answer, so it was ended"
             raise self._lost(CRASHED, reason) from None
+        finally:
+            self.used += self.student.clock() - begin
 
     def _how_it_ended(self) -> tuple[str, str]:
         ended = self.student.end()

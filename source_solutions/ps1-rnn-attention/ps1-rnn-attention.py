@@ -1000,7 +1000,11 @@ def large(rng, B, T_x, offset):
 def _(rng):
     for n_tokens, d_embed, d_hidden, d_annotation, d_attention in [(9, 4, 6, 7, 8), (2, 3, 1, 5, 4)]:
         model = AttentionDecoder(n_tokens, d_embed, d_hidden, d_annotation, d_attention)
-        observe("layers with a bias", [getattr(model, name).bias is not None for name in ("W_s", "W_h", "v", "output")])
+        observe(
+            "layers with a bias",
+            [getattr(model, name).bias is not None for name in ("W_s", "W_h", "v", "output")],
+            beside=True,
+        )
         for name, kind, places in [
             ("embedding", "torch.nn.modules.sparse.Embedding", {"weight": (n_tokens, d_embed)}),
             ("W_s", "torch.nn.modules.linear.Linear", {"weight": (d_attention, d_hidden)}),

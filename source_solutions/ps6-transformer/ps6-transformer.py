@@ -815,7 +815,7 @@ def judge(model, source, sos, eos, max_len):
     given = source.clone()
     found = greedy_decode(model, given, sos, eos, max_len)
     whole = not (isinstance(found, torch.Tensor) and found.is_floating_point())
-    observe("the tokens", "whole numbers" if whole else "floats")
+    observe("the tokens", "whole numbers" if whole else "floats", beside=True)
     if not whole:
         fail("The tokens should be whole numbers, of dtype torch.long.")
     found = to_array(found, "the result")
@@ -1238,7 +1238,7 @@ def _(rng):
             f"A val_accuracy of {reached:.2f} with a val_loss of {arrays['val_loss'][-1]:.2f} is too good where one "
             "label in ten is wrong. Has the model been trained on validation notes, or is it measured on training ones?"
         )
-    if abs(reached - true["val_accuracy"]) > 0.6 / 300:
+    if not abs(reached - true["val_accuracy"]) <= 0.6 / 300:
         fail("The last val_accuracy is not what the trained model gives on the validation notes.")
     if loss_level == "too high":
         fail(f"After 30 epochs the training loss is still {arrays['loss'][-1]:.2f}: does every step go downhill?")

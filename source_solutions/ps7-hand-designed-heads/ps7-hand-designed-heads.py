@@ -968,7 +968,7 @@ def set_weights(head, state):
         if not is_instance(part, "torch.nn.modules.linear.Linear"):
             fail(f"`{name}` should be an nn.Linear.")
     names = {str(name) for name, _ in head.named_parameters()}
-    observe("parameters", sorted(names))
+    observe("parameters", sorted(names), beside=True)
     for name in sorted(names - set(state)):
         fail(f"Your module has a parameter `{name}`, which is not asked for here.")
     for name in sorted(set(state) - names):

@@ -372,7 +372,7 @@ def _(rng):
         peak = peak_megabytes(linear_attention, Q, K, V)
         limit = L * L / 1e6
         little = isinstance(peak, int) and peak < limit
-        observe(f"little memory, length {L}", little)
+        observe(f"little memory, length {L}", little, beside=True)
         if not little:
             fail(f"For L = {L} and D = {D} your function needs {peak} megabytes at once; {limit:g} are allowed.")
     # What the student's process says of its memory is its word only; a table of this length does not fit into it.

@@ -29,7 +29,7 @@ def fitting_parts(model, function):
         fail(f"{function}() should return a PyTorch module (nn.Module).")
     found = shapes_of(model)
     sizes = sorted(math.prod(shape) for _, shape in found)
-    observe("sizes of the parameters", sizes)
+    observe("sizes of the parameters", sizes, beside=True)
     if sizes != sorted(math.prod(size) for shape in SHAPES for size in (shape, shape[:1])):
         fail(
             "The layers are not those of the table, so that the grader's weights do not fit: a weight and a bias for "

@@ -18,7 +18,6 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from pybtex.database import parse_file
 
-TRAINED_IN_SECONDS = {"self-attention", "hand-designed-heads"}  # chapters whose whole download is run
 CODE_WIDTH = 78  # columns that fit beside the contents at 1280 pixels
 LEFTOVER = re.compile(r"\{(?:glue|cite|ref|doc|numref|eq|term|code-cell)[:\w-]*\}")
 
@@ -265,12 +264,12 @@ def run_alone(cells: list, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", chapters())
 def test_the_download_runs_in_an_empty_folder(name, tmp_path):
-    """The whole of it, or up to the cells that train: those are the very cells that the build ran."""
+    """Up to the cells that train: those are the very cells that the build ran."""
     page = chapter(name)
     nbformat.validate(page.download)
     trains = {cell.source for cell in page.notebook.cells if "torch" in cell.metadata.get("tags", [])}
     first = next(i for i, cell in enumerate(page.download.cells) if cell.source in trains)
-    cells = page.download.cells if name in TRAINED_IN_SECONDS else page.download.cells[:first]
+    cells = page.download.cells[:first]
     assert sum(cell.cell_type == "code" for cell in cells) > 8
     run_alone(cells, tmp_path)
 

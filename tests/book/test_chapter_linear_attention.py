@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import comb
 
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +22,7 @@ def page():
         "la-positive",
         "la-algorithm",
         "la-causal",
+        "la-chunks",
         "la-count",
         "la-measured",
         "la-memory",
@@ -29,6 +30,8 @@ def page():
         "la-fails",
         "la-sharp",
         "la-capacity",
+        "la-writing",
+        "la-hybrids",
         "la-other-maps",
         "la-torch",
         "la-trained",
@@ -58,26 +61,15 @@ def test_the_dimension_has_a_closed_form(page):
 
 def test_even_orders_are_positive_and_odd_ones_are_not(page):
     assert page.value("lowest_2") == pytest.approx(0.5, abs=1e-6)
-    assert page.value("lowest_4") > 0.2
     assert page.value("lowest_6") > 0.1
-    assert page.value("even_rootless") == 1
-    assert page.value("root_1") == pytest.approx(-1, abs=1e-3)
-    assert page.value("root_3") == pytest.approx(-1.596, abs=1e-3)
-    assert page.value("root_5") == pytest.approx(-2.181, abs=1e-3)
-
-
-def test_an_odd_order_leaves_the_range_of_the_values(page):
     assert page.value("odd_answer") == pytest.approx(6)
-    assert 0 < page.value("exact_answer") < page.value("even_answer") < 1
-    assert page.value("bad_1") > 3
-    assert page.value("bad_3") > 3
     assert page.value("negative_3") > 70
-    assert page.value("bad_even") == page.value("negative_even") == 0
+    assert page.value("negative_even") == 0
 
 
 def test_the_algorithm_is_exact_and_the_polynomial_is_not(page):
     assert page.value("algorithm_gap") < 1e-12
-    assert page.value("to_softmax") > 0.05
+    assert page.value("to_softmax") > 0.01
     assert page.value("causal_gap") < 1e-12
     assert page.value("state_size") == 6 * 3
     assert page.value("cache_100k") == 12_800_000
@@ -85,7 +77,7 @@ def test_the_algorithm_is_exact_and_the_polynomial_is_not(page):
 
 
 def test_counts_and_crossings(page):
-    assert "L = 12: full   864, linear   840" in page.printed("def counted")
+    assert "T = 12: full   864, linear   840" in page.printed("def counted")
     assert page.value("cross_3") == 12
     assert page.value("cross_16") == 158
     assert page.value("cross_64") == 2162
@@ -99,18 +91,15 @@ def test_time_has_the_slopes_of_the_count(page):
     assert 64 <= page.value("first_faster") <= 1024
 
 
-def test_memory_has_the_slopes_of_the_count(page):
-    assert page.value("slope_memory_full") == pytest.approx(2, abs=0.05)
-    assert page.value("slope_memory_linear") == pytest.approx(1, abs=0.15)
-    assert page.value("memory_full_2048") > 30
-    assert page.value("memory_linear_2048") < 1
-    assert page.value("memory_features_2048") == pytest.approx(2 * 2048 * 153 * 4 / 2**20)
+def test_memory_grows_as_counted(page):
+    assert page.value("memory_full_double") == pytest.approx(4, abs=0.2)
+    assert page.value("memory_linear_double") == pytest.approx(2, abs=0.2)
+    assert page.value("memory_linear_16384") < 4 < 30 < page.value("memory_full_2048")
 
 
 def test_the_error_grows_with_the_scores(page):
     assert page.value("wrong_half") < 3 < page.value("wrong_one") < 20 < page.value("wrong_four_6")
     assert page.value("wrong_four") > 50
-    assert page.value("error_slope") == pytest.approx(3, abs=0.3)
 
 
 def test_a_polynomial_cannot_point(page):
@@ -119,12 +108,22 @@ def test_a_polynomial_cannot_point(page):
     assert page.value("need_2") == pytest.approx(139, abs=2)
 
 
-def test_a_fixed_state_forgets(page):
-    assert page.value("recall_softmax") > 99
-    assert page.value("recall_2_small") > 98
-    assert page.value("recall_2_64") < 85
-    assert 50 < page.value("recall_2") < page.value("recall_4") - 5
-    assert page.value("recall_4") < 90
+def test_below_the_rank_the_price_is_that_of_writing_by_sum(page):
+    assert page.value("recall_best") == "1.00"
+    assert ends(page.value("recall_sum"))[1] < 0.9 > ends(page.value("recall_once"))[1]
+    assert ends(page.value("recall_often"))[0] > 0.8
+    assert 0.5 < ends(page.value("recall_256"))[0] < ends(page.value("recall_256"))[1] < 0.75
+
+
+def test_each_writing_rule_wins_somewhere(page):
+    def mean(name):
+        return float(page.value(f"write_{name}").split(" ± ")[0])
+
+    assert mean("noisy_sum") < 0.5 * mean("noisy_delta")
+    assert mean("drift_decay") < 0.85 * mean("drift_sum")
+    assert mean("new_gate") < 0.85 * mean("new_decay")
+    assert mean("over_delta") == 0 < page.value("write_over_tuned") < mean("over_decay")
+    assert mean("new_gate") < page.value("write_new_tuned") < mean("new_decay")
 
 
 def test_the_library_is_what_is_approximated(page):
@@ -133,12 +132,8 @@ def test_the_library_is_what_is_approximated(page):
 
 
 def test_trained_lookups_follow_the_size_of_the_state(page):
-    assert page.value("lookup_softmax") > 90
-    assert page.value("lookup_2_few") > 95
-    assert page.value("lookup_2_mid") > 90
-    assert page.value("lookup_2_many") < page.value("lookup_softmax") - 10
-    assert page.value("lookup_random") < page.value("lookup_2_many") - 5, "training helps"
-    assert page.value("lookup_64") < page.value("lookup_softmax") - 10, "but not beyond the state"
-    assert page.value("lookup_elu_few") < page.value("lookup_2_few") - 3
-    assert page.value("lookup_elu_mid") < page.value("lookup_2_mid") - 20
-    assert page.value("lookup_elu_many") < page.value("lookup_2_many") - 20
+    assert ends(page.value("lookup_softmax"))[0] > 0.9
+    assert ends(page.value("lookup_2_many"))[1] < ends(page.value("lookup_softmax"))[0] - 0.1
+    assert ends(page.value("lookup_elu_many"))[1] < ends(page.value("lookup_2_many"))[0] - 0.1
+    assert ends(page.value("lookup_elu_mid"))[1] < ends(page.value("lookup_2_mid"))[0]
+    assert ends(page.value("lookup_64_long"))[0] > ends(page.value("lookup_64_short"))[0], "still rising"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 from book_build import chapter
 
@@ -24,6 +25,18 @@ def test_three_heads_answer_three_questions_and_one_shares_its_row(page):
 def test_exchanged_names_are_the_same_to_one_head(page):
     assert page.value("one_gap") == pytest.approx(0.0, abs=1e-12)
     assert page.value("three_gap") > 0.9
+
+
+def test_the_pencil_example(page):
+    weights = [np.full((2, 2), 0.5), np.array([[0.75, 0.25], [0.25, 0.75]])]
+    handed = [head @ [4.0, 8.0] for head in weights]
+    assert np.stack(handed, axis=1).tolist() == [[6, 5], [6, 7]]
+    W_O = np.array([[1.0, 0], [1, 2]])
+    assert (np.stack(handed, axis=1) @ W_O).tolist() == [[11, 10], [13, 14]]
+    assert np.outer(handed[0], W_O[0]).tolist() == [[6, 0], [6, 0]]
+    assert np.outer(handed[1], W_O[1]).tolist() == [[5, 10], [7, 14]]
+    for numbers in (r"6 & 5 \\ 6 & 7", r"1 & 0 \\ 1 & 2", r"11 & 10 \\ 13 & 14"):
+        assert numbers in page.source
 
 
 def test_a_head_writes_in_as_many_directions_as_it_is_wide(page):
@@ -55,8 +68,8 @@ def test_masks_allow_what_they_say(page):
 
 def test_narrow_heads_have_few_favourites_and_small_gaps(page):
     assert page.value("favourites_circle") == 16
-    assert page.value("gap_circle") == pytest.approx(0.076, abs=0.001)
-    assert page.value("gap_corners") == 1.0
+    assert page.value("gap_circle") == pytest.approx((1 - np.cos(np.pi / 8)) / 2**0.5)
+    assert page.value("gap_corners") == pytest.approx(1 / 16**0.5)
 
 
 def test_heads_that_share_keys_make_the_cache_smaller(page):

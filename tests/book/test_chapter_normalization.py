@@ -104,6 +104,11 @@ def test_residual_streams(value):
     assert ends(value("stream_pre"))[0] > 5 and ends(value("stream_pre"))[1] < 9
     assert ends(value("stream_share"))[0] > 0.1
     assert ends(value("stream_halving"))[1] < 2.5
+    assert ends(value("stream_calm"))[1] < 1.8, "branches over the root of their number: √2"
+
+
+def test_squares_in_half_precision(value):
+    assert value("rms_half") == 0
 
 
 def test_pytorchs_two_variances(value):
@@ -116,13 +121,18 @@ def test_queries_and_keys_lose_their_gradient_where_tokens_are_alike(value):
     assert re.fullmatch(r"\d·10⁻[⁵⁶⁷⁸⁹¹]\S*", value("qk_post"))
     assert min(ends(value("v_post"))[0], ends(value("ffn_post"))[0]) > 0.05
     assert ends(value("alike_post"))[0] > 0.97 > 0.95 > ends(value("alike_pre"))[1]
+    assert ends(value("alike_alone"))[1] < 0.9, "without averaging tokens stay different"
+    assert sum(ends(value("ffn_post"))) > 2 * sum(ends(value("ffn_pre")))
 
 
 def test_depth_order_and_start_act_together(value):
     assert value("others") > 0.9
     assert ends(value("stuck"))[1] < 0.6
+    most = [np.bincount(word).max() / 8 for word in np.random.default_rng(3).integers(8, size=(20_000, 8))]
+    assert value("occur") == pytest.approx(np.mean(most), abs=0.006)
     assert min(ends(value("longer"))[0], ends(value("warm"))[0]) > 0.125
 
 
 def test_qk_norm_bounds_the_scores(value):
     assert ends(value("score_with"))[1] < 8 < ends(value("score_without"))[1]
+    assert 12 < ends(value("score_with_20"))[0] <= ends(value("score_with_20"))[1] < 28

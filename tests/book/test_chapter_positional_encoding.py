@@ -149,6 +149,30 @@ def test_packed_sequences_do_not_see_each_other(page):
     assert page.printed("packed and one by one agree").strip().endswith("True")
 
 
+def test_angles_in_half_precision_move_scores(page):
+    assert page.value("moved_half") > 0.3
+
+
+@pytest.mark.parametrize("T", [24, 192])
+def test_what_counting_digits_gets(page, T):
+    """The order-free floor by another way: of the earlier tokens any may be the last digit."""
+    rng = np.random.default_rng(T)
+    right = []
+    for _ in range(1500):
+        digits = [int(rng.integers(10))]
+        last, seen = digits[0], np.bincount(digits, minlength=10)
+        for place in range(1, T):
+            if rng.random() < 0.2:
+                last = int(rng.integers(10))
+                seen[last] += 1
+                answer = last
+            else:
+                answer = int(rng.choice(np.flatnonzero(seen == seen.max())))
+            if place >= T // 2:
+                right.append(answer == last)
+    assert page.value(f"counting_{T}") == pytest.approx(np.mean(right), abs=0.03)
+
+
 def test_inside_the_training_length_all_codes_do_it(page):
     assert page.value("inside") > 0.93
     assert ends(page.value("nope_24"))[0] > 0.75 > 0.65 > ends(page.value("shallow_24"))[1]
@@ -160,6 +184,8 @@ def test_schemes_differ_beyond_the_training_length(page):
     assert ends(page.value("nope_48"))[0] > ends(page.value("learned_48"))[1]
     assert sum(ends(page.value("nope_48"))) > sum(ends(page.value("sinusoidal_48")))
     assert ends(page.value("nope_192"))[0] > ends(page.value("rope_192"))[1]
+    assert ends(page.value("nope_192"))[1] < page.value("counting_192") + 0.08, "little better than counting"
+    assert ends(page.value("nope_48"))[1] < ends(page.value("rope_48"))[0]
     assert ends(page.value("rope_48"))[0] > 0.7
     assert ends(page.value("alibi_192"))[0] > 0.9 > ends(page.value("relative_192"))[1]
 

@@ -11,7 +11,16 @@ import jupytext
 import pytest
 from book_build import BOOK, chapters
 
-KEPT = ["rnn-attention", "self-attention", "multi-head-attention", "normalization", "positional-encoding"]
+KEPT = [
+    "rnn-attention",
+    "self-attention",
+    "multi-head-attention",
+    "positional-encoding",
+    "normalization",
+    "hand-designed-heads",
+    "linear-attention",
+]
+CAPTIONED = KEPT[:5]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
@@ -74,6 +83,12 @@ def test_a_picture_of_the_datas_way_comes_first(name):
     described = re.findall(r'^\s+alt: "(.+)"$|^:alt: (.+)$', opening, re.M)
     assert described, "no figure before the first section"
     assert re.search(r"\(\w[\w ,/]*, \w+\)", opening.split("alt:", 1)[1]), "the drawing shows no shapes such as (T, d)"
+
+
+@pytest.mark.parametrize("name", CAPTIONED)
+def test_a_figure_can_be_read_alone(name):
+    drawn = [cell.metadata["mystnb"] for cell in cells(name, "code") if "image" in cell.metadata.get("mystnb", {})]
+    assert drawn and all(len(figure.get("figure", {}).get("caption", "")) > 30 for figure in drawn)
 
 
 @pytest.mark.parametrize("name", KEPT)

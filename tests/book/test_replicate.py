@@ -91,7 +91,10 @@ def test_ctrl_c_shows_what_was_found(book, tmp_path):
         while not here.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
         os.kill(running.pid, signal.SIGINT)
-        said, errors = running.communicate(timeout=300)
+        try:
+            said, errors = running.communicate(timeout=300)
+        finally:
+            running.kill()
     assert running.returncode == 130, said + errors
     assert re.search(r"held     tiny  seeds \d+  before", said) and "Interrupted" in said
 

@@ -5,12 +5,10 @@ import textwrap
 import time
 
 import nbformat
-import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from autograder.audit.audit import audit_set
-from autograder.audit.forked import run_apart
 from autograder.audit.mutants import mutants_of
 from autograder.audit.report import AuditReport, Breach, print_table
 from autograder.console import out
@@ -145,7 +143,7 @@ def test_good_set_is_green(sets):
     assert report.points == 21 and report.reference_full and report.flaky == 0
     assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 3, 3)
     assert report.total("mutants") == report.total("killed") > 5
-    assert report.total("trivial") == report.total("trivial_zero") == 5 + 3
+    assert report.total("trivial") == report.total("trivial_zero") == 9 + 3
     assert report.seconds_per_submission is None
     data = json.loads(json.dumps(report.to_json()))
     assert data["ok"] is True and data["exercises"][0]["grade_id"] == "shift-tests"
@@ -264,6 +262,57 @@ def test_trivial_answer_that_scores_is_a_breach(sets):
     assert only(report, "trivial") == ["zeros of the right shape passes 'the mean is nought'"]
 
 
+SCALED = '''
+def scaled(x):
+    """Twice the array without its mean."""
+    ### BEGIN SOLUTION
+    return 2.0 * (x - x.mean())
+    ### END SOLUTION
+'''
+PROPERTIES = """
+# No examples here.
+### BEGIN HIDDEN TESTS
+from autograder.checks import check
+
+
+@check("the mean")
+def _(rng):
+    assert not abs(np.mean(scaled(rng.normal(size=5)))) > 1e-9
+
+
+@check("larger for larger")
+def _(rng):
+    x = rng.normal(size=5)
+    assert np.ptp(scaled(3 * x)) > np.ptp(scaled(x))
+
+
+@check("the same when shifted")
+def _(rng):
+    x = rng.normal(size=5)
+    assert np.allclose(scaled(x), scaled(x + 1)) and np.ptp(scaled(x)) > 0.1
+
+
+@check("the sum")
+def _(rng):
+    found = scaled(rng.normal(size=5))
+    assert abs(found.sum()) < 1e-9 < 0.1 < np.ptp(found)
+### END HIDDEN TESTS
+"""
+
+
+def test_hostile_answers_that_score_are_breaches(sets):
+    exercises = [*sets.good(), ("scaled", SCALED, PROPERTIES, 4)]
+    found = breaches(sets.audit(exercises, seeds=1), "trivial")
+    for hole in (
+        "NaN of the right shape passes 'the mean'",
+        "what was given, in the right shape passes 'larger for larger'",
+        "an earlier answer of the right shape passes 'the same when shifted'",
+        "what a function of an earlier cell answers passes 'the mean', 'larger for larger', 'the same when shifted', "
+        "'the sum'",
+    ):
+        assert hole in found
+
+
 def test_trivial_data_that_scores_is_a_breach(sets):
     easy = CHOICE_TESTS.replace("compare(answer, reference.answer)", "assert answer != 'a'")
     report = sets.audit([("shift", SHIFT, SHIFT_TESTS, 19), ("choice", CHOICE, easy, 1)], seeds=1)
@@ -358,9 +407,13 @@ def test_trivial_classes(sets):
     report = sets.audit([("module", MODULE, MODULE_TESTS, 20)], catalogue=catalogue, seeds=1, helpers="import torch")
     trivial = breaches(report, "trivial")
     assert sorted(t.split(" passes ")[0] for t in trivial) == [
+        "NaN of the right shape",
         "None",
+        "an earlier answer of the right shape",
         "an empty string",
         "the first argument",
+        "what a function of an earlier cell answers",
+        "what was given, in the right shape",
         "zeros of the right shape",
     ]
     assert all(t.endswith("passes 'any output'") for t in trivial)
@@ -410,46 +463,6 @@ def test_personal_numbers_are_audited_with_many_ids(sets):
     assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 2, 2)
 
 
-# ------------------------------------------------------------------------------------------------- mutants
-
-
-def test_mutants_leave_given_text_alone():
-    cell = textwrap.dedent('''
-        def f(x, axis: int = -1, *, scale=2.0) -> int:
-            """Adds 1 + 1."""
-            given = 3 + 4
-            ### BEGIN SOLUTION
-            """1 + 1"""
-            if axis < 0:
-                raise ValueError(f"{axis + 1}")
-            return x.sum(axis=axis) + 5  # 6 + 6
-            ### END SOLUTION
-    ''').strip()
-    found = mutants_of(cell)
-    assert {m.line for m in found} == {6, 7, 8}
-    changed = {m.new for m in found}
-    assert {"if axis <= 0:", "if axis >= 0:", "pass", "return x.sum() + 5  # 6 + 6"} <= changed
-    assert "return x.sum(axis=axis) - 5  # 6 + 6" in changed
-    assert [m.new for m in found if m.line == 7] == ["pass"]
-    assert len({m.text for m in found}) == len(found)
-
-
-def test_mutants_of_our_own():
-    cell = "### BEGIN SOLUTION\na = f((p + q) @ r.T, s, axis=1)\nb = np.swapaxes(a, -1, -2)\n### END SOLUTION"
-    changed = {m.new for m in mutants_of(cell)}
-    assert "a = f((p + q) @ r, s, axis=1)" in changed
-    assert "a = f((p + q) @ r.T, s)" in changed
-    assert "a = f(s, (p + q) @ r.T, axis=1)" in changed
-    assert "a = f(((r.T)) @ (p + q), s, axis=1)" in changed
-    assert "b = np.swapaxes(-1, a, -2)" in changed
-    assert "b = np.swapaxes(a, -2, -1)" not in changed
-
-
-def test_mutants_of_text_that_is_not_ascii():
-    found = mutants_of("### BEGIN SOLUTION\nβ = {'größe': f(α, 1)}\n### END SOLUTION")
-    assert "β = {'größe': f(1, α)}" in {m.new for m in found}
-
-
 def test_mutant_that_never_ends_is_killed(sets):
     loop = SHIFT.replace("    middle", "    n = 3\n    while n > 0:\n        n -= 1\n    middle")
     began = time.monotonic()
@@ -457,33 +470,3 @@ def test_mutant_that_never_ends_is_killed(sets):
     assert time.monotonic() - began < 200
     endless = {m.new for m in mutants_of(loop.strip())} & {"n += 1", "n -= 0"}
     assert endless and not endless & {s.new for s in report.survivors}
-
-
-# --------------------------------------------------------------------------------------------- forked tasks
-
-
-def test_tasks_end_apart():
-    def hog():
-        return len(np.ones((1 << 40,)))
-
-    def die():
-        raise SystemExit(3)
-
-    tasks = [(lambda: 1, 20), (lambda: time.sleep(60), 0.5), (hog, 20), (die, 20), (lambda: "x" * 300_000, 20)]
-    ran = dict(run_apart(tasks, 2))
-    assert [ran[number].lost for number in range(5)] == ["", "timeout", "crashed", "crashed", ""]
-    assert ran[0].value == 1 and len(ran[4].value) == 300_000
-
-
-def test_torch_works_apart():
-    import torch
-
-    torch.set_num_threads(1)
-
-    def gradient():
-        x = torch.ones(200, 200, requires_grad=True)
-        (x @ x).sum().backward()
-        return float(x.grad.sum())
-
-    expected = gradient()
-    assert [r.value for _, r in run_apart([(gradient, 60)] * 3, 2)] == [expected] * 3

@@ -30,11 +30,9 @@ from autograder.gradebook.writer import write
 from autograder.grading import runner as engine
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
-from autograder.judging.job import Job
-from autograder.judging.worker import run_job
 from autograder.notebook.reader import MAX_BYTES
+from autograder.notebook.rebuild import Rebuilt, rebuild
 from autograder.release import ReleaseError, release
-from autograder.sandbox.launcher import SandboxRefused
 
 SQUARES = "def double(x):\n    return np.asarray(x) ** 2"
 LIAR = """class Liar(int):
@@ -181,20 +179,17 @@ def test_no_hidden_test_stands_in_what_nbgrader_wrote(graded: tuple) -> None:
     assert "rng.normal" not in log
 
 
-def test_the_api_takes_stored_results_and_grades_what_changed(
-    graded: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_api_takes_stored_results_and_grades_what_changed(graded: tuple, tmp_path: Path) -> None:
     shutil.copytree(graded[0].root, tmp_path / "course")
     course = Course(tmp_path / "course")
-    ran = []
-    monkeypatch.setattr(engine, "run_job", lambda data: ran.append(1) or run_job(data))
+    stored = {path: path.read_bytes() for path in (course.results_folder / SET).glob("*.json")}
     for student in ("renamed", "extension", "pdf", "empty", "good"):
         assert api(course).autograde(SET, student)["success"], student
-    assert ran == [], "stored results are reused"
+    assert {path: path.read_bytes() for path in stored} == stored, "stored results are reused"
     submit(course, "good", answered(**{**GOOD, "double": SQUARES}))
     done = api(course).autograde(SET, "good")
     assert done["success"], done
-    assert ran == [1]
+    assert [path.stem for path in stored if path.read_bytes() != stored[path]] == ["good"]
     assert by_tests(course)["good"] == 2.0
 
 
@@ -253,12 +248,9 @@ def autograde(course: Course, caplog: pytest.LogCaptureFixture, student: str = "
 def test_a_refused_sandbox_stops_the_run_with_one_line(
     course: Course, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def refuse(data: bytes) -> bytes:
-        raise SandboxRefused("bubblewrap is missing")
-
     for student in ("ada", "bob"):
         submit(course, student, answered(**GOOD))
-    monkeypatch.setattr(engine, "run_job", refuse)
+    monkeypatch.setenv("AUTOGRADER_BWRAP", "/nowhere/bwrap")
     success, errors = autograde(course, caplog)
     assert not success
     assert len(errors) == 1 and "bubblewrap is missing" in errors[0]
@@ -268,23 +260,71 @@ def test_a_refused_sandbox_stops_the_run_with_one_line(
 def test_a_fault_of_the_grader_costs_one_submission(
     course: Course, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def faulty(data: bytes) -> bytes:
-        if Job.from_bytes(data).student == "ada":
+    def faulty(places: list, notebook: nbformat.NotebookNode) -> Rebuilt:
+        if any("nine" in cell.source for cell in notebook.cells):
             raise ZeroDivisionError("oops")
-        return run_job(data)
+        return rebuild(places, notebook)
 
-    for student in ("ada", "bob"):
-        submit(course, student, answered(**GOOD))
-    grade(course)
-    before = (course.root / "autograded" / "ada" / SET / f"{SET}.ipynb").read_bytes()
-    for student in ("ada", "bob"):
-        submit(course, student, answered(**{**GOOD, "double": SQUARES}))
-    monkeypatch.setattr(engine, "run_job", faulty)
-    success, errors = autograde(course, caplog)
+    submit(course, "ada", answered(**{**GOOD, "why": "nine"}))
+    submit(course, "bob", answered(**GOOD))
+    with monkeypatch.context() as patch:
+        patch.setattr(engine, "rebuild", faulty)
+        success, errors = autograde(course, caplog)
     assert not success
-    assert any("ada: the grader failed (ZeroDivisionError: oops)" in e for e in errors)
-    assert by_tests(course) == {"ada": 5.0, "bob": 2.0}
-    assert (course.root / "autograded" / "ada" / SET / f"{SET}.ipynb").read_bytes() == before, "nothing is lost"
+    assert any("ada: the grader itself failed (ZeroDivisionError: oops)" in e for e in errors)
+    assert by_tests(course) == {"ada": None, "bob": 5.0}
+    assert autograde(course, caplog) == (True, [])
+    assert by_tests(course) == {"ada": 5.0, "bob": 5.0}
+
+
+def test_an_answer_that_hangs_or_ends_a_worker_costs_one_submission(course: Course) -> None:
+    """No exception reaches `sum`. The program that asks, as formgrader's server does, is none of the judging's own."""
+    source = source_notebook()
+    source.cells[5].source = source.cells[5].source.replace(
+        "    agrees(double, -rng.uniform(1, 2, size=3))",
+        """    import os
+    from autograder.judging.judge import watch
+    number = int(double(3))
+    if number == 10**9:
+        os._exit(1)
+    if number > 10**9:
+        watch(2.0)  # this test need not wait for as long as a class does
+    sum(range(number))""",
+    )
+    assert "watch(2.0)" in source.cells[5].source
+    write_source(course.root, source)
+    course = Course(course.root)
+    submit(course, "ada", answered(**GOOD))
+    submit(course, "bob", answered(**{**GOOD, "double": "def double(x):\n    return 10**15"}))
+    submit(course, "dan", answered(**{**GOOD, "double": "def double(x):\n    return 10**9"}))
+    submit(course, "eve", answered(**GOOD))
+    code = f"""
+from pathlib import Path
+from nbgrader.apps.api import NbGraderAPI
+from nbgrader.coursedir import CourseDirectory
+from autograder.course import Course
+config = Course(Path()).config
+done = NbGraderAPI(CourseDirectory(config=config), config=config).autograde({SET!r}, "*")
+print(done["success"], done["log"])"""
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=course.root, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("False")
+    assert "bob: the grader's own process hung on these answers" in done.stdout
+    assert "dan: the grader's own process died twice while it judged this submission" in done.stdout
+    assert by_tests(course) == {"ada": 5.0, "bob": None, "dan": None, "eve": 5.0}
+    for student in ("bob", "dan"):
+        assert not Store(course.results_folder).get(SET, student).key, "no verdict: it is judged again the next time"
+
+
+def test_a_complete_run_ends_its_seed(course: Course, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(course.results_folder)
+    seeds = []
+    for why in ("First.", "Second."):
+        submit(course, "ada", answered(**{**GOOD, "why": why}))
+        assert autograde(course, caplog) == (True, [])
+        seeds.append(store.get(SET, "ada").seed)
+    assert seeds[0] != seeds[1], "a second attempt meets other inputs"
 
 
 def test_an_unknown_set_and_a_faulty_one_are_one_line(course: Course, caplog: pytest.LogCaptureFixture) -> None:

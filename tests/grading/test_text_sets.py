@@ -14,12 +14,12 @@ import pytest
 from tiny_course import DOUBLE_TESTS, GOOD_DOUBLE, SET, answered, make_course, source_notebook, submit, write_source
 
 from autograder.course import Course, CourseError
-from autograder.grading.runner import Prepared, Settings, judge_here
-from autograder.grading.store import Store
+from autograder.grading.runner import Prepared, Settings
 from autograder.judging.source import BadSource, Source
+from autograder.judging.worker import run_job
 from autograder.notebook.text_source import MADE_FROM, read_text
 from autograder.release import ReleaseError, release
-from autograder.results import FAILED, PASSED
+from autograder.results import FAILED, PASSED, Result
 
 SHARED = '''"""What the hidden tests share."""
 
@@ -198,7 +198,8 @@ def test_hidden_tests_use_what_they_share(course: Course) -> None:
     def verdicts(student: str, double: str) -> list[str]:
         folder = submit(course, student, answered(double=double))
         job = Prepared(course.set_files(SET), student, Settings(), seed=7).read(folder)
-        return [check.verdict for check in judge_here(Store(course.results_folder), job).result.exercises[0].checks]
+        result = Result.from_json(json.loads(run_job(job.to_bytes())))
+        return [check.verdict for check in result.exercises[0].checks]
 
     assert verdicts("ada", GOOD_DOUBLE) == [PASSED] * 3
     assert verdicts("bob", "def double(x):\n    return 2 * x if np.ndim(x) < 2 else x") == [PASSED, FAILED, PASSED]

@@ -75,9 +75,14 @@ def proved_once(what: str, state: str, prove: Callable[[], None]) -> None:
 def audit_in_its_own_process(name: str, *options: str) -> None:
     """Audit a set of this repository by the command; AssertionError with what it said where there is a breach.
 
+    What it found is left in `_build/proofs`, to compare one state of the grader with another.
+
     An audit forks, and the process of a test run may hold threads of a browser, a cluster or torch that a fork would
     leave with their locks taken.
     """
-    command = [sys.executable, "-m", "autograder", "audit", name, "--jobs", "2", *options]
+    command = [sys.executable, "-m", "autograder", "audit", name, "--jobs", "2", "--json", *options]
     ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+    if os.access(ROOT, os.W_OK):
+        PROOFS.mkdir(parents=True, exist_ok=True)
+        (PROOFS / f"found-{name}{''.join(options)}.json").write_text(ran.stdout, encoding="utf-8")

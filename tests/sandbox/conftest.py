@@ -1,14 +1,30 @@
-"""What several files of cheats ask for."""
+"""What several files of this room ask for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 import pytest
+from confined import LIMITS
 from tiny_judge import FULL, RIGHT, grade, scores
 
 from autograder.judging import worker
 from autograder.results import GRADED
+from autograder.sandbox.launcher import Sandbox, Student
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    one = Sandbox()
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def student(sandbox: Sandbox) -> Iterator[Student]:
+    one = sandbox.start(LIMITS)
+    yield one
+    one.end()
 
 
 @pytest.fixture

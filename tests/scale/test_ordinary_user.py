@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from ordinary_user import ROOT, USER, as_ordinary_user
 
-CHEATS = ["test_cheats.py", "test_cheats_channel.py", "test_cheats_reach.py"]
+CHEATS = ["test_cheats.py", "test_cheats_channel.py", "test_cheats_machine.py", "test_cheats_reach.py"]
 TESTS = ["test_sandbox.py", *CHEATS, "test_broken_input.py", "test_worthless_answers.py"]
 
 

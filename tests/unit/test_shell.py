@@ -22,7 +22,7 @@ class Long(Shell):
 shell = (Long if sys.argv[1] == "long" else Shell).instance()
 cells = json.load(sys.stdin)
 real, sys.stdout, sys.stderr = sys.stdout, Stream(shell.outputs, "stdout"), Stream(shell.outputs, "stderr")
-results = [shell.run(cell, 10.0) for cell in cells]
+results = [shell.run(cell, 60.0) for cell in cells]
 sys.stdout = real
 print(json.dumps(results))
 """

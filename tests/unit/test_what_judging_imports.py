@@ -8,7 +8,8 @@ from importlib.util import find_spec
 
 import grimp
 
-from autograder.grading.runner import JUDGING, local_executor
+from autograder.grading.pool import Pool
+from autograder.grading.runner import JUDGING
 
 # what a worker runs, what makes the notebook to judge of a file, and what sets and their catalogues import
 DECIDING = (
@@ -33,5 +34,5 @@ def test_web_addresses_are_left_out_in_workers_only() -> None:
     code = "import sys, autograder.grading.runner; assert sys.modules.get('rfc3987_syntax', 0) is not None"
     subprocess.run([sys.executable, "-c", code], check=True)
     assert find_spec("rfc3987_syntax") is not None
-    with local_executor(1) as pool:
+    with Pool(1) as pool:
         assert pool.submit(find_spec, "rfc3987_syntax").result() is None

@@ -10,7 +10,9 @@ import re
 import socket
 import struct
 import time
+from collections.abc import Callable
 from itertools import accumulate
+from typing import Any
 
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError
 
@@ -53,34 +55,37 @@ def parse(head: bytes, body: bytes) -> Message:
 
 
 class Channel:
-    """Frames over a connected stream socket. `deadline` (time.monotonic seconds) bounds every read and write.
+    """Frames over a connected stream socket. `deadline` (seconds of `clock`) bounds every read and write.
 
-    `max_sent` and `max_received` are bytes of header and of blobs.
+    `max_sent` and `max_received` are bytes of header and of blobs. The clock may be late, but not early.
     """
 
     def __init__(
         self, sock: socket.socket, max_sent: tuple[int, int] = UNBOUNDED, max_received: tuple[int, int] = UNBOUNDED
     ) -> None:
         self.sock = sock
+        self.clock: Callable[[], float] = time.monotonic
         self.max_sent = max_sent
         self.max_received = max_received
         self.received = 0  # bytes in memory that what came takes up
         self._came = bytearray()  # what has come and is not read yet
 
-    def _set_timeout(self, deadline: float | None) -> None:
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
-            raise TimeoutError
-        self.sock.settimeout(left)
+    def _in_time(self, step: Callable[[Any], Any], what: Any, deadline: float | None) -> Any:
+        """What a step on the socket gives, tried again until the clock reaches the deadline."""
+        while (left := float("inf") if deadline is None else deadline - self.clock()) > 0:
+            self.sock.settimeout(None if deadline is None else left)
+            try:
+                return step(what)
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                raise Closed from None
+        raise TimeoutError
 
     def _read(self, size: int, deadline: float | None) -> bytes:
         # it holds what has come, not what was promised; most messages come whole with the first piece
         while len(self._came) < size:
-            self._set_timeout(deadline)
-            try:
-                chunk = self.sock.recv(max(PIECE, min(size - len(self._came), 1 << 20)))
-            except ConnectionError:
-                raise Closed from None
+            chunk = self._in_time(self.sock.recv, max(PIECE, min(size - len(self._came), 1 << 20)), deadline)
             if not chunk:
                 raise Closed
             self._came += chunk
@@ -94,18 +99,13 @@ class Channel:
         sizes = FRAME.unpack(data[: FRAME.size])
         if sizes[0] > self.max_sent[0] or sizes[1] > self.max_sent[1]:
             raise ProtocolError(f"an answer of {sum(sizes) / 2**20:.0f} MB is too large")
-        try:
-            while data:
-                self._set_timeout(deadline)
-                data = data[self.sock.send(data[: 1 << 20]) :]
-        except ConnectionError:
-            raise Closed from None
+        while data:
+            data = data[self._in_time(self.sock.send, data[: 1 << 20], deadline) :]
 
     def receive(self, deadline: float | None = None) -> Message:
         """Raises Closed, TimeoutError or ProtocolError."""
         head_size, body_size = FRAME.unpack(self._read(FRAME.size, deadline))
         if head_size > self.max_received[0] or body_size > self.max_received[1]:
             raise ProtocolError("an answer is too large")
-        data = self._read(head_size + body_size, deadline)
         self.received += JSON_WEIGHT * head_size + body_size
-        return parse(data[:head_size], data[head_size:])
+        return parse(self._read(head_size, deadline), self._read(body_size, deadline))

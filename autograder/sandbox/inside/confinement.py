@@ -107,6 +107,7 @@ def set_limits(limits: dict[str, Any], base: int) -> None:
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_NOFILE, 256),
+        (resource.RLIMIT_SIGPENDING, 1024),  # timers too; they count for the account outside as well
         (resource.RLIMIT_CPU, int(limits["notebook_seconds"]) + 60),
     ):
         resource.setrlimit(name, (value, value))

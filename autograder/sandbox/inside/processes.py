@@ -6,27 +6,43 @@ import os
 import signal
 from typing import NamedTuple
 
-COUNTED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+TOUCHED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
+SHARES = ("Pss_Anon", "Pss_Shmem", "SwapPss:")
+SOCKET_BYTES = 320 * 1024  # the most that waits in one: the kernel's 208 KiB, and one message that passes them by half
 PF_EXITING = 4
-PF_FORKNOEXEC = 0x40
 
 
-def _bytes_of(process: int | str, lines: tuple[str, ...]) -> int:
-    with open(f"/proc/{process}/status", encoding="ascii", errors="replace") as file:
-        return sum(int(line.split()[1]) * 1024 for line in file if line.startswith(lines))
+def _lines(process: int | str, file: str) -> list[str]:
+    try:
+        with open(f"/proc/{process}/{file}", encoding="utf-8", errors="replace") as text:
+            return text.readlines()
+    except OSError:
+        return []
+
+
+def _bytes_of(process: int | str, file: str, names: tuple[str, ...]) -> int:
+    return sum(int(line.split()[1]) * 1024 for line in _lines(process, file) if line.startswith(names))
 
 
 def memory_of(pid: int) -> int:
-    """Bytes of anonymous and shared memory that a process holds, page tables too; 0 when it is gone."""
-    try:
-        return _bytes_of(pid, COUNTED)
-    except OSError:
-        return 0
+    """Bytes of anonymous and shared memory that a process can touch, page tables too; 0 when it is gone."""
+    return _bytes_of(pid, "status", TOUCHED)
+
+
+def share_of(pid: int) -> int:
+    """As `memory_of`, but of a page that n processes can touch 1/n for each. Slow: the kernel walks page tables."""
+    share = _bytes_of(pid, "smaps_rollup", SHARES)
+    return share + _bytes_of(pid, "status", ("VmPTE",)) if share else memory_of(pid)  # where one may not look
+
+
+def sockets_of(pid: int) -> int:
+    """Unix sockets in the network namespace of a process, with those that nobody has accepted or received yet."""
+    return max(0, len(_lines(pid, "net/unix")) - 1)  # below a head
 
 
 def data_size() -> int:
     """Bytes of this process's writable private memory, which RLIMIT_DATA counts."""
-    return _bytes_of("self", ("VmData",))
+    return _bytes_of("self", "status", ("VmData",))
 
 
 class Stat(NamedTuple):
@@ -39,25 +55,20 @@ class Stat(NamedTuple):
 
 def stat_of(pid: int) -> Stat | None:
     """None when the process is gone."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as file:
-            fields = file.read().rpartition(")")[2].split()
-    except OSError:
-        return None
-    return Stat(fields[0], int(fields[1]), int(fields[6]))
+    fields = "".join(_lines(pid, "stat")).rpartition(")")[2].split()
+    return Stat(fields[0], int(fields[1]), int(fields[6])) if fields else None
 
 
-def family_of(pid: int) -> dict[int, Stat]:
+def family_of(pid: int) -> list[int]:
     """A process and all below it, parents first."""
-    stats = {int(name): stat_of(int(name)) for name in os.listdir("/proc") if name.isdigit()}
     children: dict[int, list[int]] = {}
-    for child, stat in stats.items():
-        if stat is not None:
+    for child in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+        if (stat := stat_of(child)) is not None:
             children.setdefault(stat.parent, []).append(child)
     found = [pid]
     for one in found:
         found += children.get(one, [])
-    return {one: stat for one in found if (stat := stats.get(one)) is not None}
+    return found
 
 
 def tasks_of(pid: int) -> list[int]:
@@ -66,6 +77,18 @@ def tasks_of(pid: int) -> list[int]:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
     except OSError:
         return []
+
+
+def open_waits(process: int | str) -> int:
+    """A descriptor that tells how long a thread waited, see `waited`; readable where there is no /proc any more."""
+    path = f"/proc/{process}/schedstat"
+    return os.open(path if os.path.exists(path) else os.devnull, os.O_RDONLY)  # not every kernel counts
+
+
+def waited(descriptor: int) -> float:
+    """Seconds in which a thread could have run and others had the processors. Raises ProcessLookupError at its end."""
+    counts = os.pread(descriptor, 64, 0).split()
+    return int(counts[1]) / 1e9 if counts else 0.0
 
 
 def step_back(tasks: list[int]) -> None:

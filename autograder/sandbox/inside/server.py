@@ -21,9 +21,10 @@ import numpy.random
 
 from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
 from autograder.sandbox.inside.confinement import confine, die_with_parent, keep_only
+from autograder.sandbox.inside.processes import open_waits
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, ProtocolError, pack
 from autograder.sandbox.inside.shell import Shell, Stream
-from autograder.sandbox.inside.workspace import Workspace
+from autograder.sandbox.inside.workspace import Workspace, waits
 
 FIRST_SHAPES = [(3,), (1, 3), (3, 4), (5, 4), (5, 6), (2, 3, 4), (2, 5, 4), (2, 5, 6), (2, 3, 5), (2, 3, 6)]
 
@@ -55,6 +56,7 @@ def student_process(
     os.setsid()  # signals to its own group must not reach the warm process, which is outside the PID namespace
     die_with_parent()
     keep_only(sock.detach())
+    waits.append(open_waits("self"))
     channel = Channel(socket.socket(fileno=3), max_sent=MAX_ANSWER)
     try:
         confine(limits, outside, base)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from autograder.sandbox.inside.processes import waited
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pack, unpack
 
 MAX_TEXT = 2000
@@ -32,20 +33,32 @@ class OutOfTime(KeyboardInterrupt):
     """A cell or a call used up its time; a KeyboardInterrupt, so that libraries let it through."""
 
 
-def _alarm(signum: int, frame: Any) -> None:
-    raise OutOfTime("out of time")
+waits: list[int] = []  # what `open_waits` gave for this process
+
+
+def own_clock() -> float:
+    """Seconds that count as this process's own: not those in which others had the processors that it needed."""
+    return time.monotonic() - sum(map(waited, waits))
 
 
 @contextmanager
-def time_limit(seconds: float | None, again: float = 0.5) -> Iterator[None]:
-    """Raise OutOfTime after `seconds`, and every `again` seconds until the block ends, unless that is 0.
+def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], float] = own_clock) -> Iterator[None]:
+    """Raise OutOfTime after `seconds` of `clock`, and every `again` seconds until the block ends, unless that is 0.
 
     In the main thread only: elsewhere there are no signals. May be nested.
     """
     if not seconds or threading.current_thread() is not threading.main_thread():
         yield
         return
-    handler = signal.signal(signal.SIGALRM, _alarm)
+    end = clock() + seconds
+
+    def alarm(signum: int, frame: Any) -> None:
+        left = end - clock()
+        if left <= 0:
+            raise OutOfTime("out of time")
+        signal.setitimer(signal.ITIMER_REAL, left, again)  # the clock stood still meanwhile
+
+    handler = signal.signal(signal.SIGALRM, alarm)
     outer = signal.setitimer(signal.ITIMER_REAL, seconds, again)
     try:
         yield
@@ -174,7 +187,7 @@ class Workspace:
         The target of a part is the number of an object, or {"reply": n} for the object that part n of this message
         gave. A part has `seconds`, all have `all_seconds` together; a large answer ends the message.
         """
-        end = time.monotonic() + request["all_seconds"]
+        end = own_clock() + request["all_seconds"]
         replies: list[Header] = []
         start, size = 1, 0
         for part in json.loads(blobs[0]):
@@ -182,7 +195,7 @@ class Workspace:
             if isinstance(target, dict):
                 node = replies[target["reply"]].get("ok")
                 target = node.get("handle") if isinstance(node, dict) else None
-            seconds = min(request["seconds"], end - time.monotonic())
+            seconds = min(request["seconds"], end - own_clock())
             if replies and (target is None or seconds <= 0 or size > MOST_TOGETHER or "error" in replies[-1]):
                 break
             stop = start + part["blobs"]

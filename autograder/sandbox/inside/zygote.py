@@ -1,9 +1,9 @@
 """The warm process: imports once, then forks a confined process for each submission, one after the other.
 
 It runs inside bubblewrap (or bare, with `--sandbox none`) and holds nothing secret. What comes on the control socket
-is JSON: limits, along with the socket of a student's process, start one; anything else ends it, which is answered by
-how it ended. Every child leaves this process's user, mount, PID, IPC, network and host-name namespaces before a line
-of a student runs.
+is JSON: limits, along with the socket of a student's process, start one, which is answered by a descriptor of how long
+it waits for processors; anything else ends it, which is answered by how it ended. Every child leaves this process's
+user, mount, PID, IPC, network and host-name namespaces before a line of a student runs.
 """
 
 from __future__ import annotations
@@ -18,20 +18,9 @@ import sys
 import time
 from typing import Any
 
-from autograder.sandbox.inside import seccomp
+from autograder.sandbox.inside import processes, seccomp
 from autograder.sandbox.inside.channel import frame
 from autograder.sandbox.inside.confinement import fork_into_namespaces, leave_root
-from autograder.sandbox.inside.processes import (
-    PF_EXITING,
-    PF_FORKNOEXEC,
-    data_size,
-    family_of,
-    kill,
-    memory_of,
-    stat_of,
-    step_back,
-    tasks_of,
-)
 
 ENDING_SECONDS = 10.0
 WATCH_SECONDS = 0.1
@@ -65,7 +54,6 @@ class Child:
         self.memory_bytes = memory_bytes
         self.isolate = isolate
         self.reason = ""
-        self.strangers: set[int] = set()  # its processes that began another program, and their children
         self.code: int | None = None
 
     def exit_code(self, seconds: float = 0.0) -> int | None:
@@ -76,35 +64,32 @@ class Child:
 
     def is_ending(self) -> bool:
         """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
-        stat = stat_of(self.pid)
-        return stat is None or stat.state in "ZX" or bool(stat.flags & PF_EXITING)
+        stat = processes.stat_of(self.pid)
+        return stat is None or stat.state in "ZX" or bool(stat.flags & processes.PF_EXITING)
 
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
         if self.exit_code() is None:
-            for pid in [self.pid] if self.isolate else family_of(self.pid):
-                kill(pid)
+            for pid in [self.pid] if self.isolate else processes.family_of(self.pid):
+                processes.kill(pid)
 
     def watch(self, baseline: int) -> None:
         """Kill its processes where they together hold too much memory; put a crowd behind the others.
 
-        Those that began another program share nothing of the `baseline`, what the warm process holds in bytes.
+        `baseline` are the bytes that the warm process alone holds; all that they and it hold beyond is theirs.
         """
         if self.exit_code() is not None:
             return
-        family = family_of(self.pid)
-        strangers: set[int] = set()
-        held, tasks = 0, []
-        for pid, stat in family.items():
-            if pid in self.strangers or stat.parent in strangers or not stat.flags & PF_FORKNOEXEC:
-                strangers.add(pid)
-            held += max(0, memory_of(pid) - (0 if pid in strangers else baseline))
-            tasks += tasks_of(pid)
-        self.strangers = strangers
-        if held > self.memory_bytes:
+        family = processes.family_of(self.pid)
+        tasks = [task for pid in family for task in processes.tasks_of(pid)]
+        room = self.memory_bytes - (processes.SOCKET_BYTES * processes.sockets_of(self.pid) if self.isolate else 0)
+        touched, shares = map(processes.memory_of, family), map(processes.share_of, [*family, os.getpid()])
+        # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
+        if sum(touched) > room and sum(shares) - baseline > room:
             self.kill("out of memory")
         if len(tasks) > TASKS:
-            step_back(tasks)
+            # the first thread would wait for them, which costs it no time
+            processes.step_back([task for task in tasks if task != self.pid])
 
     def end(self) -> dict[str, Any]:
         """Kill whatever is left and say how it ended: exit code (negative: signal) and why."""
@@ -145,8 +130,8 @@ class Warm:
         gc.collect()
         gc.freeze()
         gc.enable()
-        self.base = data_size()
-        self.baseline = memory_of(os.getpid())
+        self.base = processes.data_size()
+        self.baseline = processes.memory_of(os.getpid())
 
     def run(self) -> None:
         """Do what is asked for, until the other side hangs up."""
@@ -174,6 +159,7 @@ class Warm:
         except OSError as error:
             sock.sendall(frame({"refused": str(error)}))
             sock.close()
+            self.control.send(b"refused")
             return
         if pid == 0:
             try:
@@ -183,6 +169,9 @@ class Warm:
                 os._exit(1)
         sock.close()
         self.child = Child(pid, limits["memory_bytes"], self.isolate)
+        waits = processes.open_waits(pid)
+        socket.send_fds(self.control, [b"started"], [waits])
+        os.close(waits)
 
     def end(self) -> dict[str, Any]:
         child, self.child = self.child, None
