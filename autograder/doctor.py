@@ -9,12 +9,14 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.gradebook.reader import due_date
 from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
 PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
@@ -70,6 +72,15 @@ def _database(course: Course) -> Finding:
         return Finding("gradebook", False, said, "check c.CourseDirectory.db_url in nbgrader_config.py")
 
 
+def _zone(course: Course) -> Finding:
+    """The course's zone beside this machine's; without one, once a set is due, nobody can tell who is late."""
+    named, now = course.config.Exchange.get("timezone", ""), datetime.now(UTC)
+    ours, theirs = now.astimezone(), now.astimezone(course.zone)
+    said = f"c.Exchange.timezone is {named or 'not set'} ({theirs:%H:%M %Z}); this machine's clock says {ours:%H:%M %Z}"
+    ok = bool(named) or not any(due_date(course, name) for name in course.set_names())
+    return Finding("time zone", ok, said, 'set it in nbgrader_config.py, such as c.Exchange.timezone = "Europe/Berlin"')
+
+
 def examine(folder: Path) -> list[Finding]:
     """All findings for this machine and a course folder."""
     version, bwrap, free = platform.python_version(), find_bwrap(), shutil.disk_usage(folder).free
@@ -85,6 +96,9 @@ def examine(folder: Path) -> list[Finding]:
         names = course.set_names()
         findings.append(Finding("course", bool(names), f"{len(names)} sets", "put sets into source_solutions/"))
         findings.append(_database(course))
+        findings += [_zone(course)] if findings[-1].ok else []
     except CourseError as error:
-        findings.append(Finding("course", False, str(error), "run in a course folder, or name one with --course"))
+        findings.append(
+            Finding("course", False, str(error), "mend nbgrader_config.py, or name a course folder with --course")
+        )
     return findings

@@ -25,6 +25,7 @@ from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.timestamps import read_timestamp
 
@@ -148,6 +149,8 @@ def _autograde(self: Any) -> None:
                 if problem := _problem(self, exporter, course, student):
                     failed.append(student)
                     self.log.error("%s: %s", student, problem)
+            for remark in lateness(course, name):
+                self.log.warning(remark)
         problem = f"{len(failed)} could not be processed: {', '.join(failed)}" if failed else ""
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problem = str(error)

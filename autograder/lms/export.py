@@ -30,12 +30,11 @@ from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_ta
 from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
 from autograder.results import GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
-from autograder.timestamps import stamp_of
 
 NOT_MARKED = "not yet marked"
 HEADER = (
     *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
-    *("needs_manual_grading", "status", "reason", "submitted"),
+    *("needs_manual_grading", "status", "reason", "submitted", "due", "late_seconds", "extension_seconds"),
 )
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MOODLE_HEADER = ("Full name", "ID number", "Email address")
@@ -61,6 +60,9 @@ class Mark(NamedTuple):
     status: str = NOT_SUBMITTED
     reason: str = ""
     submitted: str = ""
+    due: str = ""
+    late_seconds: float = 0.0
+    extension_seconds: float = 0.0
 
     def row(self) -> tuple[Cell, ...]:
         """The cells below `HEADER`."""
@@ -99,9 +101,10 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             status, reason = (result.status, result.reason) if result else (GRADED, "")
             score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
             penalty = round(standing.late_penalty or 0.0, 4)
-            came = stamp_of(standing.timestamp) if standing.timestamp else ""
-            needs_manual = standing.needs_manual
-            found.append(Mark(person, name, score, standing.max_score, penalty, needs_manual, status, reason, came))
+            came, due = (course.clock(moment) if moment else "" for moment in (standing.timestamp, standing.due))
+            seconds = standing.late.total_seconds(), standing.extension.total_seconds()
+            said = standing.needs_manual, status, reason, came, due, *seconds
+            found.append(Mark(person, name, score, standing.max_score, penalty, *said))
     return found
 
 
