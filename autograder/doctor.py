@@ -9,14 +9,14 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.reader import due_date
+from autograder.gradebook.reader import due_and_points
 from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
 PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
@@ -74,10 +74,9 @@ def _database(course: Course) -> Finding:
 
 def _zone(course: Course) -> Finding:
     """The course's zone beside this machine's; without one, once a set is due, nobody can tell who is late."""
-    named, now = course.config.Exchange.get("timezone", ""), datetime.now(UTC)
-    ours, theirs = now.astimezone(), now.astimezone(course.zone)
-    said = f"c.Exchange.timezone is {named or 'not set'} ({theirs:%H:%M %Z}); this machine's clock says {ours:%H:%M %Z}"
-    ok = bool(named) or not any(due_date(course, name) for name in course.set_names())
+    named, now, here = course.config.Exchange.get("timezone"), datetime.now(course.zone), datetime.now().astimezone()
+    said = f"c.Exchange.timezone is {named or 'not set'} ({now:%H:%M %Z}); this machine's clock says {here:%H:%M %Z}"
+    ok = bool(named) or not any(due_and_points(course, name)[0] for name in course.set_names())
     return Finding("time zone", ok, said, 'set it in nbgrader_config.py, such as c.Exchange.timezone = "Europe/Berlin"')
 
 

@@ -50,7 +50,7 @@ def ensure_assignment(course: Course, files: SetFiles) -> list[str]:
         row.kernelspec = kernelspec
         gone = "is no longer in the set; the marks and comments entered for it are kept"
         remarks = _keep(course, files.name, removed + _match_cells(db, row, cells), gone)
-        low = "has fewer points now than marks entered for it; they are lowered, to be looked at, and as entered kept"
+        low = "has fewer points now; marks above them were lowered and wait for another look, the old ones are kept"
         return remarks + _keep(course, files.name, _lower_marks(db, row), low)
 
     return in_transaction(course, work)

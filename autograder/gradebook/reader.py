@@ -48,7 +48,7 @@ class CellScore:
 
 @dataclass
 class Standing:
-    """One student's set: cells by grade_id, when it came, and when it was due with the `extension` (UTC, no zone).
+    """One student's set: cells by grade_id, when it came and the set was due (UTC, no zone), this one's `extension`.
 
     `late_penalty` are the points taken off for lateness (None: none) by nbgrader's rule and all marks of this moment;
     `problem` says why they could not be computed. `when` says the times in words, "" where none is known.
@@ -61,12 +61,6 @@ class Standing:
     late_penalty: float | None = None
     problem: str = ""
     when: str = ""
-
-    @classmethod
-    def of(cls, row: SubmittedAssignment, came: datetime | None, due: datetime | None) -> Standing:
-        """Without any cells yet; `due` is when the set is due for all."""
-        extension = row.extension or timedelta()
-        return cls({}, came, due and due + extension, extension)
 
     @property
     def max_score(self) -> float:
@@ -93,7 +87,9 @@ class Standing:
     @property
     def late(self) -> timedelta:
         """How late it came; 0 for what came in time, and where the time or the due date is not known."""
-        return max(timedelta(), self.timestamp - self.due) if self.timestamp and self.due else timedelta()
+        if self.timestamp is None or self.due is None:
+            return timedelta()
+        return max(timedelta(), self.timestamp - self.due - self.extension)
 
 
 def count_lateness(course: Course, found: Mapping[str, Standing]) -> None:
@@ -106,12 +102,12 @@ def count_lateness(course: Course, found: Mapping[str, Standing]) -> None:
         except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
             why = f"{type(error).__name__}: {error}"
             one.problem = f"{student}: the penalty for lateness could not be computed ({why}); there is none"
-        came = f"handed in {course.clock(one.timestamp)}" if one.timestamp else ""
-        due = f"due {course.clock(one.due)}" if one.due else ""
-        extended = f"with an extension of {one.extension}" if one.extension else ""
-        late = f"{one.late - one.late % timedelta(seconds=1)} late" if one.late else ""
-        less = f"{one.late_penalty or 0:g} points taken off" if one.late else ""
-        one.when = ", ".join(said for said in (came, due, extended, late, less) if said)
+        late = f"{one.late - one.late % timedelta(seconds=1)} late with a penalty of {one.late_penalty or 0:g}"
+        said = (
+            *(one.timestamp and f"handed in {course.clock(one.timestamp)}", one.due and f"due {course.clock(one.due)}"),
+            *(one.extension and f"extended by {one.extension}", one.late and late),
+        )
+        one.when = ", ".join(text for text in said if text)
 
 
 def _late_plugin(course: Course) -> Any:
@@ -126,6 +122,10 @@ def _late_plugin(course: Course) -> Any:
     finally:
         sys.path.remove(str(course.root))
     return rule.plugin_inst if rule.enabled else LateSubmissionPlugin()
+
+
+Whose = tuple[str, str]
+"""A student and a set."""
 
 
 # --- marks -----------------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _scores(db: Session, name: str) -> dict[str, Standing]:
     ours = SubmittedNotebook.notebook_id.in_(notebook_of(name))
     joined = select(SubmittedAssignment).join(SubmittedAssignment.notebooks).order_by(SubmittedAssignment.student_id)
     found = {
-        row.student_id: Standing.of(row, row.timestamp, row.assignment.duedate)
+        row.student_id: Standing({}, row.timestamp, row.assignment.duedate, row.extension or timedelta())
         for row in db.scalars(joined.where(ours))
     }
     marks = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
@@ -160,13 +160,13 @@ def _scores(db: Session, name: str) -> dict[str, Standing]:
 
 
 def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = None) -> list[str]:
-    """A line on how many of a set came late and by what clock, and one for each penalty that could not be computed.
-
-    `found` is what `scores` says, which is asked where it is None. Raises GradebookError, CourseError.
+    """A line on how many came late and by what clock, and one for each penalty that is not known; of `scores`, or of
+    `found`. Raises GradebookError, CourseError.
     """
     found = scores(course, name) if found is None else found
-    due, late = due_date(course, name), [student for student, one in found.items() if one.late]
-    if not late or due is None:
+    late = [student for student, one in found.items() if one.late]
+    due = late and found[late[0]].due
+    if not due:
         return []
     losing = sum(bool(one.late_penalty) for one in found.values())
     said = f"{len(late)} of {plural(len(found), 'submission')} came late, {losing} of them with a penalty"
@@ -190,17 +190,8 @@ def class_list(course: Course) -> list[dict[str, Any]]:
     return look(course, work, [])
 
 
-def due_date(course: Course, name: str) -> datetime | None:
-    """When a set is due (UTC, without a zone), as the gradebook has it. Raises GradebookError."""
-    due: datetime | None = _of_assignment(course, name, Assignment.duedate)
-    return due
-
-
-def full_marks(course: Course, name: str) -> float | None:
-    """The points of a set, None where the gradebook does not know it. Raises GradebookError."""
-    points: float | None = _of_assignment(course, name, Assignment.max_score)
-    return points
-
-
-def _of_assignment(course: Course, name: str, column: Any) -> Any:
-    return look(course, lambda db: db.scalar(select(column).where(Assignment.name == name)), None)
+def due_and_points(course: Course, name: str) -> tuple[datetime | None, float | None]:
+    """When a set is due (UTC, without a zone) and its points, where the gradebook has them. Raises GradebookError."""
+    columns = select(Assignment.duedate, Assignment.max_score).where(Assignment.name == name)
+    due, points = look(course, lambda db: db.execute(columns).one_or_none(), None) or (None, None)
+    return due, points

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cache, partial
 from math import isclose
 
@@ -89,8 +89,11 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
         else:
             written.problems += [f"{s}: the gradebook does not take this result ({said(error)})" for s in group]
         return
-    unlike = (line for result in group.values() for line in _unlike_points(result))
-    written.remarks += [line for line in dict.fromkeys(unlike) if line not in written.remarks]
+    for e in (e for result in group.values() for e in result.exercises if len(e.checks) > 1):
+        total = sum(check.points for check in e.checks)
+        remark = f"{files.name}: {e.grade_id} has {e.points:g} points, its checks {total:g}: each counts in proportion"
+        if not isclose(total, e.points) and remark not in written.remarks:
+            written.remarks.append(remark)
     for student, result in group.items():
         try:
             write_autograded(course, files, result, stamps[student] is not None)
@@ -127,7 +130,8 @@ def _write_rows(
     grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
     comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
 
-    standings = {student: Standing.of(came[assignment, student], stamp, due) for student, stamp in stamps.items()}
+    extensions = {student: row.extension or timedelta() for (_, student), row in came.items()}
+    standings = {student: Standing({}, stamp, due, extensions[student]) for student, stamp in stamps.items()}
     for student, result in results.items():
         row = submitted[notebook, came[assignment, student].id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
@@ -161,15 +165,6 @@ def _mark(grade_id: str, exercise: Exercise | None, old: Grade, changed: Callabl
         same = old.auto_score == mark.auto and (new := changed()) is not None and new.isdisjoint(texts)
         mark.needs_manual = old.needs_manual_grade if same else True
     return mark
-
-
-def _unlike_points(result: Result) -> list[str]:
-    """A line for each cell whose checks together have other points than the cell."""
-    return [
-        f"{result.assignment}: {e.grade_id} has {e.points:g} points, its checks {total:g}: each counts in proportion"
-        for e in result.exercises
-        if len(e.checks) > 1 and not isclose(total := sum(c.points for c in e.checks), e.points)
-    ]
 
 
 def _comment(result: Result, unanswered: bool) -> str | None:

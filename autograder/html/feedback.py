@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder import files
-from autograder.gradebook.reader import CellScore, Standing
+from autograder.gradebook.reader import CellScore, Standing, Whose
 from autograder.html import sanitize as pages
 from autograder.results import GRADED, Exercise, Result
 
@@ -84,10 +84,10 @@ def render(result: Result, standing: Standing | None = None) -> str:
     )
 
 
-def write_all(results: Iterable[Result], folder: Path, standings: Mapping[tuple[str, str], Standing] = {}) -> Written:
+def write_all(results: Iterable[Result], folder: Path, standings: Mapping[Whose, Standing] = {}) -> Written:
     """Write `folder/<student>/<set>/<set>.html` for each result, each page whole or not at all.
 
-    `results` may be a generator: one result is held at a time. `standings` are by (student, set).
+    `results` may be a generator: one result is held at a time.
     A name that is no safe file name and a page that cannot be written become a line in `problems`, and the others are
     written all the same.
     """

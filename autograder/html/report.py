@@ -20,7 +20,7 @@ import numpy as np
 from markupsafe import Markup
 
 from autograder import files
-from autograder.gradebook.reader import Standing
+from autograder.gradebook.reader import Standing, Whose
 from autograder.html import plots
 from autograder.html import sanitize as pages
 from autograder.html.feedback import score_of, title_of
@@ -108,9 +108,7 @@ class _Row:
 class _Set:
     """One set: its exercises as `columns`, its students as `rows`, and of these the `graded` ones."""
 
-    def __init__(
-        self, results: Sequence[Result], standings: Mapping[tuple[str, str], Standing], feedback: str = ""
-    ) -> None:
+    def __init__(self, results: Sequence[Result], standings: Mapping[Whose, Standing], feedback: str = "") -> None:
         self.standings, self.feedback = standings, feedback
         self.results = sorted(results, key=lambda r: r.student)
         self.students = {r.student for r in results}
@@ -146,7 +144,7 @@ def render(
     *,
     old: Mapping[str, Result] = {},
     alike: Sequence[Pair] = (),
-    standings: Mapping[tuple[str, str], Standing] = {},
+    standings: Mapping[Whose, Standing] = {},
     feedback: str = "../feedback",
 ) -> str:
     """The report on one set.
@@ -178,10 +176,7 @@ def render(
 
 
 def render_course(
-    sets: Mapping[str, Sequence[Result]],
-    title: str = "Class report",
-    *,
-    standings: Mapping[tuple[str, str], Standing] = {},
+    sets: Mapping[str, Sequence[Result]], title: str = "Class report", *, standings: Mapping[Whose, Standing] = {}
 ) -> str:
     """The index over several sets, in the order given: each set in a line, each student in a line."""
     read = {name: _Set(results, standings) for name, results in sets.items()}
@@ -232,7 +227,7 @@ def write_all(
     *,
     old: Mapping[str, Mapping[str, Result]] = {},
     alike: Mapping[str, Sequence[Pair]] = {},
-    standings: Mapping[tuple[str, str], Standing] = {},
+    standings: Mapping[Whose, Standing] = {},
     feedback: str = "../feedback",
 ) -> list[Path]:
     """Write `folder/<set>.html` for each set and `folder/index.html`.

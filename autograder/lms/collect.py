@@ -22,7 +22,7 @@ from dateutil.tz import gettz
 from autograder.course import Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
-from autograder.gradebook.reader import Standing, class_list, due_date, lateness, scores
+from autograder.gradebook.reader import Standing, class_list, due_and_points, lateness, scores
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Shelf
@@ -121,7 +121,7 @@ class _Collection:
         self.done = Collected()
         self.others = set(course.set_names()) - {name}
         self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
-        self.due = due_date(course, name)
+        self.due = due_and_points(course, name)[0]
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
         self.late: list[str] = []
@@ -133,23 +133,13 @@ class _Collection:
                 for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
             placed = [student for student in sorted(groups) if self._put(student, list(groups[student].values()))]
-        if self.late:
-            self._say_late()
         if not self.dry:
             self._note_students(placed)
-            self.done.remarks += lateness(self.course, self.name, self._come())
+            self._say_late()
             self.done.report = self.course.report_folder / f"collected-{self.name}.csv"
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
         return self.done
-
-    def _come(self) -> dict[str, Standing]:
-        """Where everybody stands by what is in submitted/ now, of which the gradebook knows nothing yet."""
-        known, new = scores(self.course, self.name), Standing(due=self.due)
-        return {
-            student: replace(known.get(student, new), timestamp=read_timestamp(folder)[0], late_penalty=None)
-            for student, folder in self.course.submissions(self.name).items()
-        }
 
     def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
         """The files of one source that are a student's, with the student; every file gets its row."""
@@ -249,16 +239,22 @@ class _Collection:
         return offset if offset is not None else (name and gettz(name)) or self.course.zone
 
     def _say_late(self) -> None:
-        who = plural(len(self.late), "submission is late", "submissions are late")
-        if self.due:
-            what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
-        else:
-            what = (
-                f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "
-                f"{self.name} --duedate …` and collect again"
-            )
-        listed = shown(", ".join(self.late), 200)
-        self.done.remarks.append(f"{who} by Canvas's mark, which does not tell how late; {what} ({listed})")
+        """Who is late by what lies in submitted/ now, of which the gradebook knows nothing yet."""
+        if self.late:
+            what = "each counts as one second late unless timestamp.txt says more"
+            if self.due is None:
+                add = f"`nbgrader db assignment add {self.name} --duedate …`"
+                what = (
+                    f"the gradebook has no due date, so that there is no penalty: set one with {add} and collect again"
+                )
+            who = f"{plural(len(self.late), 'submission')} as late ({shown(', '.join(self.late), 200)})"
+            self.done.remarks.append(f"Canvas marks {who}, but not how late: {what}")
+        known, new = scores(self.course, self.name), Standing(due=self.due)
+        found = self.course.submissions(self.name)
+        come = {
+            s: replace(known.get(s, new), timestamp=read_timestamp(f)[0], late_penalty=None) for s, f in found.items()
+        }
+        self.done.remarks += lateness(self.course, self.name, come)
 
     def _note_students(self, placed: Iterable[str]) -> None:
         """Names and addresses go where nbgrader keeps them, so that formgrader and exports show them."""

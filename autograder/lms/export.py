@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.reader import class_list, full_marks, scores
+from autograder.gradebook.reader import class_list, due_and_points, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
 from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
@@ -88,7 +88,7 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standings, most, handed_in = scores(course, name), full_marks(course, name), course.submissions(name)
+        standings, (_, most), handed_in = scores(course, name), due_and_points(course, name), course.submissions(name)
         for student in sorted({*people, *standings, *handed_in}):
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
@@ -102,9 +102,10 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
             penalty = round(standing.late_penalty or 0.0, 4)
             came, due = (course.clock(moment) if moment else "" for moment in (standing.timestamp, standing.due))
-            seconds = standing.late.total_seconds(), standing.extension.total_seconds()
-            said = standing.needs_manual, status, reason, came, due, *seconds
-            found.append(Mark(person, name, score, standing.max_score, penalty, *said))
+            said = standing.needs_manual, status, reason, came, due, standing.late.total_seconds()
+            found.append(
+                Mark(person, name, score, standing.max_score, penalty, *said, standing.extension.total_seconds())
+            )
     return found
 
 
