@@ -287,8 +287,7 @@ def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -
         results = [r for r in store.all(name) if not students or r.student in students]
         with progress_bar() as bar:
             watched = bar.track(results, description=f"feedback for {name}")
-            found = {(student, name): one for student, one in scores(course, name).items()}
-            written = write_all(watched, course.feedback_folder, found)
+            written = write_all(watched, course.feedback_folder, scores(course, name))
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)
@@ -307,7 +306,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
     store = Store(course.results_folder)
     names = chosen_sets(course, sets, store.assignments())
     results = {name: list(store.all(name)) for name in names}
-    found = {(student, name): one for name in names for student, one in scores(course, name).items()}
+    marks = {name: scores(course, name) for name in names}
     away = os.path.relpath(course.feedback_folder, course.report_folder)
     title = course.dirs.course_id or course.root.name
     old = {name: store.before(name) for name in names}
@@ -316,7 +315,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
             name: near_identical(results[name], code_of(course.set_files(name).released))
             for name in bar.track(names, description="comparing code")
         }
-    write_all(results, course.report_folder, title, old=old, alike=alike, standings=found, feedback=away)
+    write_all(results, course.report_folder, title, old=old, alike=alike, marks=marks, feedback=away)
     out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
 
 

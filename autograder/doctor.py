@@ -73,7 +73,6 @@ def _database(course: Course) -> Finding:
 
 
 def _zone(course: Course) -> Finding:
-    """The course's zone beside this machine's; without one, once a set is due, nobody can tell who is late."""
     named, now, here = course.config.Exchange.get("timezone"), datetime.now(course.zone), datetime.now().astimezone()
     said = f"c.Exchange.timezone is {named or 'not set'} ({now:%H:%M %Z}); this machine's clock says {here:%H:%M %Z}"
     ok = bool(named) or not any(due_and_points(course, name)[0] for name in course.set_names())

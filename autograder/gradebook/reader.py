@@ -22,10 +22,7 @@ from autograder.text import plural, shown
 
 @dataclass
 class CellScore:
-    """What the gradebook holds for one cell of one student; None where nothing has been entered.
-
-    `comment` is a person's, in Markdown.
-    """
+    """What the gradebook holds for one cell of one student; None where nothing has been entered."""
 
     auto: float | None = None
     manual: float | None = None
@@ -122,10 +119,6 @@ def _late_plugin(course: Course) -> Any:
     finally:
         sys.path.remove(str(course.root))
     return rule.plugin_inst if rule.enabled else LateSubmissionPlugin()
-
-
-Whose = tuple[str, str]
-"""A student and a set."""
 
 
 # --- marks -----------------------------------------------------------------------------------------------------------

@@ -130,8 +130,7 @@ def _write_rows(
     grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
     comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
 
-    extensions = {student: row.extension or timedelta() for (_, student), row in came.items()}
-    standings = {student: Standing({}, stamp, due, extensions[student]) for student, stamp in stamps.items()}
+    standings = {s: Standing({}, stamps[s], due, came[assignment, s].extension or timedelta()) for s in results}
     for student, result in results.items():
         row = submitted[notebook, came[assignment, student].id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}

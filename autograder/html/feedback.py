@@ -16,7 +16,7 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder import files
-from autograder.gradebook.reader import CellScore, Standing, Whose
+from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import sanitize as pages
 from autograder.results import GRADED, Exercise, Result
 
@@ -84,8 +84,8 @@ def render(result: Result, standing: Standing | None = None) -> str:
     )
 
 
-def write_all(results: Iterable[Result], folder: Path, standings: Mapping[Whose, Standing] = {}) -> Written:
-    """Write `folder/<student>/<set>/<set>.html` for each result, each page whole or not at all.
+def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Standing] = {}) -> Written:
+    """Write `folder/<student>/<set>/<set>.html` for each result of a set, each page whole or not at all.
 
     `results` may be a generator: one result is held at a time.
     A name that is no safe file name and a page that cannot be written become a line in `problems`, and the others are
@@ -96,7 +96,7 @@ def write_all(results: Iterable[Result], folder: Path, standings: Mapping[Whose,
         try:
             student = pages.checked_name(result.student, "student's name")
             name = pages.checked_name(result.assignment, "set's name")
-            page = render(result, standings.get((result.student, result.assignment)))
+            page = render(result, marks.get(result.student))
             path = folder / student / name / f"{name}.html"
             files.write_atomically(path, page.encode())
         except (pages.BadName, OSError) as error:

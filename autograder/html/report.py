@@ -20,7 +20,7 @@ import numpy as np
 from markupsafe import Markup
 
 from autograder import files
-from autograder.gradebook.reader import Standing, Whose
+from autograder.gradebook.reader import Standing
 from autograder.html import plots
 from autograder.html import sanitize as pages
 from autograder.html.feedback import score_of, title_of
@@ -108,8 +108,8 @@ class _Row:
 class _Set:
     """One set: its exercises as `columns`, its students as `rows`, and of these the `graded` ones."""
 
-    def __init__(self, results: Sequence[Result], standings: Mapping[Whose, Standing], feedback: str = "") -> None:
-        self.standings, self.feedback = standings, feedback
+    def __init__(self, results: Sequence[Result], marks: Mapping[str, Standing], feedback: str = "") -> None:
+        self.marks, self.feedback = marks, feedback
         self.results = sorted(results, key=lambda r: r.student)
         self.students = {r.student for r in results}
         self.columns = _columns(self.results)
@@ -125,7 +125,7 @@ class _Set:
     def row(self, result: Result) -> _Row:
         """A student's line, of a result of this set: of today or from before a regrade."""
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-        standing = self.standings.get((result.student, result.assignment), Standing())
+        standing = self.marks.get(result.student, Standing())
         scores = {name: score_of(e, standing) for name, e in exercises.items()}
         return _Row(
             result=result,
@@ -144,15 +144,15 @@ def render(
     *,
     old: Mapping[str, Result] = {},
     alike: Sequence[Pair] = (),
-    standings: Mapping[Whose, Standing] = {},
+    marks: Mapping[str, Standing] = {},
     feedback: str = "../feedback",
 ) -> str:
     """The report on one set.
 
-    `old` maps students to their results before a regrade: old and new stand side by side. `alike` are pairs with
-    near-identical code. `feedback` is the relative address of the feedback folder.
+    By student, `marks` is what the gradebook says and `old` the result before a regrade, which stands beside the new
+    one. `alike` are pairs with near-identical code. `feedback` is the relative address of the feedback folder.
     """
-    one = _Set(results, standings, feedback)
+    one = _Set(results, marks, feedback)
     name = results[0].assignment if results else ""
     by_student = {row.result.student: row for row in one.rows}
     timed = [row for row in one.rows if row.seconds is not None]
@@ -176,10 +176,10 @@ def render(
 
 
 def render_course(
-    sets: Mapping[str, Sequence[Result]], title: str = "Class report", *, standings: Mapping[Whose, Standing] = {}
+    sets: Mapping[str, Sequence[Result]], title: str = "Class report", marks: Mapping[str, Mapping[str, Standing]] = {}
 ) -> str:
     """The index over several sets, in the order given: each set in a line, each student in a line."""
-    read = {name: _Set(results, standings) for name, results in sets.items()}
+    read = {name: _Set(results, marks.get(name, {})) for name, results in sets.items()}
     overview = []
     for name, one in read.items():
         measured = [c for c in one.columns if c.mean is not None]
@@ -227,19 +227,21 @@ def write_all(
     *,
     old: Mapping[str, Mapping[str, Result]] = {},
     alike: Mapping[str, Sequence[Pair]] = {},
-    standings: Mapping[Whose, Standing] = {},
+    marks: Mapping[str, Mapping[str, Standing]] = {},
     feedback: str = "../feedback",
 ) -> list[Path]:
     """Write `folder/<set>.html` for each set and `folder/index.html`.
 
-    `old` and `alike` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a file's,
-    and OSError.
+    `old`, `alike` and `marks` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a
+    file's, and OSError.
     """
     written = {}
     for name, results in sets.items():
-        page = render(results, old=old.get(name, {}), alike=alike.get(name, ()), standings=standings, feedback=feedback)
+        page = render(
+            results, old=old.get(name, {}), alike=alike.get(name, ()), marks=marks.get(name, {}), feedback=feedback
+        )
         written[pages.checked_name(name, "set’s name")] = page
-    written["index"] = render_course(sets, title, standings=standings)
+    written["index"] = render_course(sets, title, marks)
     for name, page in written.items():
         files.write_atomically(folder / f"{name}.html", page.encode())
     return [folder / f"{name}.html" for name in written]

@@ -239,7 +239,6 @@ class _Collection:
         return offset if offset is not None else (name and gettz(name)) or self.course.zone
 
     def _say_late(self) -> None:
-        """Who is late by what lies in submitted/ now, of which the gradebook knows nothing yet."""
         if self.late:
             what = "each counts as one second late unless timestamp.txt says more"
             if self.due is None:

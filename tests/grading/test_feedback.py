@@ -168,7 +168,7 @@ def test_pages_are_written_where_nbgrader_puts_them(tmp_path):
 
 def test_manual_marks_reach_the_right_page(tmp_path):
     feedback.write_all(
-        [a_result("a"), a_result("b")], tmp_path, {("a", SET): given(why=CellScore(manual=2.5, comment="Fine."))}
+        [a_result("a"), a_result("b")], tmp_path, {"a": given(why=CellScore(manual=2.5, comment="Fine."))}
     )
     assert "Fine." in (tmp_path / "a" / SET / f"{SET}.html").read_text()
     assert "Fine." not in (tmp_path / "b" / SET / f"{SET}.html").read_text()

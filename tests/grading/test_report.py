@@ -123,7 +123,7 @@ def test_verdicts_are_counted_by_check():
 def test_manual_marks_count_and_complete_the_set():
     results = example_class()[:6]
     given = Standing({"gradient-answer": CellScore(manual=1), "why-answer": CellScore(manual=3)})
-    html = report.render(results, standings={(r.student, SET): given for r in results})
+    html = report.render(results, marks={r.student: given for r in results})
     rows = {row[0]: row for row in table(html, "Table of students")}
     assert rows["student-01"][1] == "23 / 24" and rows["student-01"][4] == "1"
     assert "To be marked" not in html
