@@ -214,8 +214,8 @@ def grade(
         graded += rows
         found = scores(course, name)
         for row in rows:
-            standing = found.get(row["student"], Standing())
-            row |= {"when": standing.when, "late": bool(standing.late), "late_penalty": standing.late_penalty or 0.0}
+            one = found.get(row["student"], Standing())
+            row |= {"late": one.when if one.late else "", "late_penalty": one.late_penalty or 0.0}
         if not as_json:
             _say_graded(name, rows)
             _say_all([*written.remarks, *lateness(course, name, found)], "yellow")
@@ -263,8 +263,8 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
             if row["status"] == GRADED:
-                late = [row["when"]] if row["late"] else []
-                score, said = f"{row['score']:g} of {row['points']:g}", "; ".join([*late, *row["events"]])
+                said = "; ".join(filter(None, [row["late"], *row["events"]]))
+                score = f"{row['score']:g} of {row['points']:g}"
             else:
                 score, said = row["status"], row["reason"]
             table.add_row(row["student"], score, said)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -68,6 +67,10 @@ class Standing:
         return any(c.needs_manual for c in self.cells.values())
 
     @property
+    def begun(self) -> bool:  # an extension may stand in the gradebook before there is any work
+        return any(c.auto is not None or c.by_hand or c.needs_manual for c in self.cells.values())
+
+    @property
     def points(self) -> float:
         """Points with manual marks and extra credit, before the late penalty."""
         return sum(c.score for c in self.cells.values())
@@ -99,12 +102,11 @@ def count_lateness(course: Course, found: Mapping[str, Standing]) -> None:
         except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
             why = f"{type(error).__name__}: {error}"
             one.problem = f"{student}: the penalty for lateness could not be computed ({why}); there is none"
+        came = f"handed in {course.clock(one.timestamp)}" if one.timestamp else ""
+        due = f"due {course.clock(one.due)}" if one.due else ""
+        more = f"extended by {one.extension}" if one.extension else ""
         late = f"{one.late - one.late % timedelta(seconds=1)} late with a penalty of {one.late_penalty or 0:g}"
-        said = (
-            *(one.timestamp and f"handed in {course.clock(one.timestamp)}", one.due and f"due {course.clock(one.due)}"),
-            *(one.extension and f"extended by {one.extension}", one.late and late),
-        )
-        one.when = ", ".join(text for text in said if text)
+        one.when = ", ".join(filter(None, (came, due, more, late * bool(one.late))))
 
 
 def _late_plugin(course: Course) -> Any:
@@ -112,7 +114,7 @@ def _late_plugin(course: Course) -> Any:
     # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
     sys.path.insert(0, str(course.root))
     try:
-        rule = AssignLatePenalties(config=course.config, log=logging.getLogger(__name__))
+        rule = AssignLatePenalties(config=course.config)
         rule.init_plugin()
     except Exception as error:
         raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
@@ -162,7 +164,7 @@ def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = N
     if not due:
         return []
     losing = sum(bool(one.late_penalty) for one in found.values())
-    said = f"{len(late)} of {plural(len(found), 'submission')} came late, {losing} of them with a penalty"
+    said = f"{len(late)} of {plural(len(found), 'submission')} came late" + f", {losing} with a penalty" * bool(losing)
     said = f"{name}: {said} (due {course.clock(due)}): {shown(', '.join(late), 200)}"
     if "timezone" not in course.config.Exchange:
         said += f"; times without a zone count as {course.clock(due).split()[-1]} (c.Exchange.timezone is not set)"

@@ -133,12 +133,19 @@ class _Collection:
                 for student, item in self._matched(source, opened.files(source)):
                     groups[student][number].append(item)
             placed = [student for student in sorted(groups) if self._put(student, list(groups[student].values()))]
+        if self.late:
+            self._say_late()
         if not self.dry:
             self._note_students(placed)
-            self._say_late()
             self.done.report = self.course.report_folder / f"collected-{self.name}.csv"
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
+            known, new = scores(self.course, self.name), Standing(due=self.due)
+            come = {
+                student: replace(known.get(student, new), timestamp=read_timestamp(folder)[0], late_penalty=None)
+                for student, folder in self.course.submissions(self.name).items()
+            }
+            self.done.remarks += lateness(self.course, self.name, come)
         return self.done
 
     def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
@@ -239,21 +246,12 @@ class _Collection:
         return offset if offset is not None else (name and gettz(name)) or self.course.zone
 
     def _say_late(self) -> None:
-        if self.late:
-            what = "each counts as one second late unless timestamp.txt says more"
-            if self.due is None:
-                add = f"`nbgrader db assignment add {self.name} --duedate …`"
-                what = (
-                    f"the gradebook has no due date, so that there is no penalty: set one with {add} and collect again"
-                )
-            who = f"{plural(len(self.late), 'submission')} as late ({shown(', '.join(self.late), 200)})"
-            self.done.remarks.append(f"Canvas marks {who}, but not how late: {what}")
-        known, new = scores(self.course, self.name), Standing(due=self.due)
-        found = self.course.submissions(self.name)
-        come = {
-            s: replace(known.get(s, new), timestamp=read_timestamp(f)[0], late_penalty=None) for s, f in found.items()
-        }
-        self.done.remarks += lateness(self.course, self.name, come)
+        what = "each counts as one second late unless timestamp.txt says more"
+        if self.due is None:
+            add = f"`nbgrader db assignment add {self.name} --duedate …`"
+            what = f"the gradebook has no due date, so that there is no penalty; set one with {add} and collect again"
+        who = f"{plural(len(self.late), 'submission')} as late ({shown(', '.join(self.late), 200)})"
+        self.done.remarks.append(f"Canvas marks {who}, but not how late: {what}")
 
     def _note_students(self, placed: Iterable[str]) -> None:
         """Names and addresses go where nbgrader keeps them, so that formgrader and exports show them."""

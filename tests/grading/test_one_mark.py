@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -153,7 +154,7 @@ def test_a_class_that_is_late_by_another_clock_is_said_so(tmp_path: Path) -> Non
     assert "2 of 2 submissions came late" in said and "times without a zone count as UTC" in said
     assert "c.Exchange.timezone" in said
     graded(course, result("ada"), result("bob"))
-    assert f"{SET}: 2 of 2 submissions came late, 2 of them with a penalty" in run(course, "export")
+    assert f"{SET}: 2 of 2 submissions came late, 2 with a penalty" in run(course, "export")
 
 
 def test_a_time_that_names_its_zone_keeps_it(tmp_path: Path) -> None:
@@ -204,6 +205,18 @@ def test_an_extension_given_after_grading_lifts_the_penalty(tmp_path: Path) -> N
     assert (row["score"], row["late_penalty"], row["extension_seconds"]) == ("5", "0", "3600")
     assert (row["due"], row["submitted"]) == ("2027-03-01 18:00:00 CET", "2027-03-01 18:20:00 CET")
     assert float(row["score"]) == nbgraders_mark(course, "ada")
+
+
+def test_an_extension_given_before_the_work_came_is_no_zero_and_counts(tmp_path: Path) -> None:
+    course = late_course(tmp_path)
+    graded(course)
+    with Gradebook(course.db_url, "tiny") as book:
+        for student in ("ada", "cat"):
+            book.update_or_create_student(student)
+            book.update_or_create_submission(SET, student, extension=timedelta(hours=1))
+    assert (exported(course, "cat")["score"], exported(course, "cat")["status"]) == ("", "not submitted")
+    graded(course, result("ada"))
+    assert (exported(course, "ada")["score"], exported(course, "ada")["extension_seconds"]) == ("5", "3600")
 
 
 def test_every_page_and_command_says_the_same(tmp_path: Path) -> None:
