@@ -68,7 +68,7 @@ class Standing:
 
     @property
     def begun(self) -> bool:  # an extension may stand in the gradebook before there is any work
-        return any(c.auto is not None or c.by_hand or c.needs_manual for c in self.cells.values())
+        return any(c.auto is not None or c.by_hand for c in self.cells.values())
 
     @property
     def points(self) -> float:

@@ -92,7 +92,7 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
         for student in sorted({*people, *standings, *handed_in}):
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
-            if standing is None or not standing.begun:
+            if standing is None or not (result or standing.begun):
                 status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
                 reason = "it is not in the gradebook yet" if result else ""
                 found.append(Mark(person, name, None, most, status=status, reason=reason))

@@ -207,6 +207,7 @@ def test_an_extension_given_after_grading_lifts_the_penalty(tmp_path: Path) -> N
     assert float(row["score"]) == nbgraders_mark(course, "ada")
 
 
+@pytest.mark.filterwarnings("ignore:Object of type")  # nbgrader warns of its own way to add one
 def test_an_extension_given_before_the_work_came_is_no_zero_and_counts(tmp_path: Path) -> None:
     course = late_course(tmp_path)
     graded(course)
