@@ -275,3 +275,13 @@ def test_checks_that_do_not_make_the_points_of_their_cell_are_named(tmp_path: Pa
     assert graded(course, result("ada", Check("all", 1, PASSED)), due="").remarks == []
     exact = Check("small", 1, PASSED), Check("large", 3, PASSED)
     assert graded(course, result("ada", *exact), due="").remarks == []
+
+
+def test_grade_says_who_came_late_and_by_which_clock(tmp_path: Path) -> None:
+    course = late_course(tmp_path)
+    graded(course)
+    said = " ".join(run(course, "grade", "--sandbox", "none", "--jobs", "1").split())
+    assert f"{SET}: 1 of 2 submissions came late, 1 with a penalty (due 2027-03-01 18:00:00 CET): ada" in said
+    told = run(course, "grade", "--sandbox", "none", "--json")
+    ada, bob = json.loads(told[told.index("[{") :])
+    assert "0:20:00 late" in ada["late"] and ada["late_penalty"] == 5.0 and bob["late"] == ""
