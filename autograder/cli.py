@@ -181,6 +181,7 @@ def grade(
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
     from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.reader import Standing, lateness, scores
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
     from autograder.grading.store import Store
@@ -211,9 +212,13 @@ def grade(
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
         graded += rows
+        found = scores(course, name)
+        for row in rows:
+            one = found.get(row["student"], Standing())
+            row |= {"late": one.when if one.late else "", "late_penalty": one.late_penalty or 0.0}
         if not as_json:
             _say_graded(name, rows)
-            _say_all(written.remarks, "yellow")
+            _say_all([*written.remarks, *lateness(course, name, found)], "yellow")
     if not sets:
         for student, name in course.unknown_folders():
             err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
@@ -258,7 +263,8 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
             if row["status"] == GRADED:
-                score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
+                said = "; ".join(filter(None, [row["late"], *row["events"]]))
+                score = f"{row['score']:g} of {row['points']:g}"
             else:
                 score, said = row["status"], row["reason"]
             table.add_row(row["student"], score, said)
@@ -271,7 +277,7 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
 @students_option
 def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.gradebook.reader import manual_marks
+    from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
 
@@ -281,7 +287,7 @@ def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -
         results = [r for r in store.all(name) if not students or r.student in students]
         with progress_bar() as bar:
             watched = bar.track(results, description=f"feedback for {name}")
-            written = write_all(watched, course.feedback_folder, manual_marks(course, name))
+            written = write_all(watched, course.feedback_folder, scores(course, name))
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)
@@ -292,7 +298,7 @@ def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -
 @sets_option
 def report(course: Course, sets: tuple[str, ...]) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
-    from autograder.gradebook.reader import manual_marks
+    from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.report import write_all
     from autograder.html.similarity import code_of, near_identical
@@ -300,7 +306,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
     store = Store(course.results_folder)
     names = chosen_sets(course, sets, store.assignments())
     results = {name: list(store.all(name)) for name in names}
-    manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
+    marks = {name: scores(course, name) for name in names}
     away = os.path.relpath(course.feedback_folder, course.report_folder)
     title = course.dirs.course_id or course.root.name
     old = {name: store.before(name) for name in names}
@@ -309,7 +315,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
             name: near_identical(results[name], code_of(course.set_files(name).released))
             for name in bar.track(names, description="comparing code")
         }
-    write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)
+    write_all(results, course.report_folder, title, old=old, alike=alike, marks=marks, feedback=away)
     out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
 
 
@@ -338,6 +344,7 @@ def export(
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
     from autograder.files import write_atomically
+    from autograder.gradebook.reader import lateness
     from autograder.lms import export as lms
 
     is_lms = form in ("canvas", "moodle")
@@ -346,7 +353,8 @@ def export(
     named = dict(column.partition("=")[::2] for column in columns)
     for name in named:
         course.set_files(name)
-    found = lms.marks(course, chosen_sets(course, sets, lms.with_marks(course)))
+    names = chosen_sets(course, sets, lms.with_marks(course))
+    found = lms.marks(course, names)
     if not found:
         raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
     if not is_lms:
@@ -359,6 +367,7 @@ def export(
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
+    _say_all([line for name in names for line in lateness(course, name)], "yellow")
     _say_all([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks], "yellow")
     _end_with(sheet.problems)
 

@@ -9,12 +9,14 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 from sqlalchemy import NullPool, create_engine, make_url, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.gradebook.reader import due_and_points
 from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
 PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
@@ -70,6 +72,13 @@ def _database(course: Course) -> Finding:
         return Finding("gradebook", False, said, "check c.CourseDirectory.db_url in nbgrader_config.py")
 
 
+def _zone(course: Course) -> Finding:
+    named, now, here = course.config.Exchange.get("timezone"), datetime.now(course.zone), datetime.now().astimezone()
+    said = f"c.Exchange.timezone is {named or 'not set'} ({now:%H:%M %Z}); this machine's clock says {here:%H:%M %Z}"
+    ok = bool(named) or not any(due_and_points(course, name)[0] for name in course.set_names())
+    return Finding("time zone", ok, said, 'set it in nbgrader_config.py, such as c.Exchange.timezone = "Europe/Berlin"')
+
+
 def examine(folder: Path) -> list[Finding]:
     """All findings for this machine and a course folder."""
     version, bwrap, free = platform.python_version(), find_bwrap(), shutil.disk_usage(folder).free
@@ -85,6 +94,9 @@ def examine(folder: Path) -> list[Finding]:
         names = course.set_names()
         findings.append(Finding("course", bool(names), f"{len(names)} sets", "put sets into source_solutions/"))
         findings.append(_database(course))
+        findings += [_zone(course)] if findings[-1].ok else []
     except CourseError as error:
-        findings.append(Finding("course", False, str(error), "run in a course folder, or name one with --course"))
+        findings.append(
+            Finding("course", False, str(error), "mend nbgrader_config.py, or name a course folder with --course")
+        )
     return findings

@@ -24,6 +24,7 @@ from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
 from autograder.timestamps import read_timestamp
@@ -147,6 +148,8 @@ def _autograde(self: Any) -> None:
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
+            for remark in lateness(course, name):
+                self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]
     for problem in problems:

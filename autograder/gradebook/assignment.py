@@ -10,6 +10,7 @@ from typing import Any
 from nbgrader import utils
 from nbgrader.api import (
     Assignment,
+    BaseCell,
     Comment,
     Grade,
     GradeCell,
@@ -47,7 +48,10 @@ def ensure_assignment(course: Course, files: SetFiles) -> list[str]:
     def work(db: Session) -> list[str]:
         row, removed = _match_notebook(db, course, files.name, notebooks)
         row.kernelspec = kernelspec
-        return _keep_removed(course, files.name, removed + _match_cells(db, row, cells))
+        gone = "is no longer in the set; the marks and comments entered for it are kept"
+        remarks = _keep(course, files.name, removed + _match_cells(db, row, cells), gone)
+        low = "has fewer points now; marks above them were lowered and wait for another look, the old ones are kept"
+        return remarks + _keep(course, files.name, _lower_marks(db, row), low)
 
     return in_transaction(course, work)
 
@@ -132,8 +136,17 @@ def _remove_cells(db: Session, cells: Sequence[Any]) -> list[Values]:
     return entered
 
 
-def _keep_removed(course: Course, name: str, removed: list[Values]) -> list[str]:
-    """Append what a person had entered for removed cells to a file, before the transaction ends."""
+def _lower_marks(db: Session, notebook: Notebook) -> list[Values]:
+    """Marks above the points of their cell become these points; returns what they were."""
+    above = Grade.manual_score > Grade.max_score, BaseCell.notebook_id == notebook.id
+    entered = [dict(row) for row in db.execute(of_cells(Grade, Grade.manual_score).where(*above)).mappings()]
+    for grade in db.scalars(select(Grade).join(BaseCell, BaseCell.id == Grade.cell_id).where(*above)):
+        grade.manual_score, grade.needs_manual_grade = grade.max_score, True
+    return entered
+
+
+def _keep(course: Course, name: str, removed: list[Values], why: str) -> list[str]:
+    """Append what a person had entered to a file, before the transaction ends; returns a line that says why."""
     if not removed:
         return []
     path = course.results_folder / name / REMOVED
@@ -142,4 +155,4 @@ def _keep_removed(course: Course, name: str, removed: list[Values]) -> list[str]
     with path.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps({"removed_at": when, **line}, ensure_ascii=False) + "\n" for line in removed)
     cells = ", ".join(sorted({line["cell"] for line in removed}))
-    return [f"{name}: {cells} is no longer in the set; the marks and comments entered for it are kept in {path}"]
+    return [f"{name}: {cells} {why} in {path}"]

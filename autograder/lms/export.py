@@ -24,18 +24,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.reader import class_list, full_marks, scores
+from autograder.gradebook.reader import class_list, due_and_points, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
 from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
 from autograder.results import GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
-from autograder.timestamps import stamp_of
 
 NOT_MARKED = "not yet marked"
 HEADER = (
     *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
-    *("needs_manual_grading", "status", "reason", "submitted"),
+    *("needs_manual_grading", "status", "reason", "submitted", "due", "late_seconds", "extension_seconds"),
 )
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MOODLE_HEADER = ("Full name", "ID number", "Email address")
@@ -61,6 +60,9 @@ class Mark(NamedTuple):
     status: str = NOT_SUBMITTED
     reason: str = ""
     submitted: str = ""
+    due: str = ""
+    late_seconds: float = 0.0
+    extension_seconds: float = 0.0
 
     def row(self) -> tuple[Cell, ...]:
         """The cells below `HEADER`."""
@@ -86,11 +88,11 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standings, most, handed_in = scores(course, name), full_marks(course, name), course.submissions(name)
+        standings, (_, most), handed_in = scores(course, name), due_and_points(course, name), course.submissions(name)
         for student in sorted({*people, *standings, *handed_in}):
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
-            if standing is None:
+            if standing is None or not (result or standing.begun):
                 status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
                 reason = "it is not in the gradebook yet" if result else ""
                 found.append(Mark(person, name, None, most, status=status, reason=reason))
@@ -99,9 +101,11 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             status, reason = (result.status, result.reason) if result else (GRADED, "")
             score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
             penalty = round(standing.late_penalty or 0.0, 4)
-            came = stamp_of(standing.timestamp) if standing.timestamp else ""
-            needs_manual = standing.needs_manual
-            found.append(Mark(person, name, score, standing.max_score, penalty, needs_manual, status, reason, came))
+            came, due = (course.clock(moment) if moment else "" for moment in (standing.timestamp, standing.due))
+            said = standing.needs_manual, status, reason, came, due, standing.late.total_seconds()
+            found.append(
+                Mark(person, name, score, standing.max_score, penalty, *said, standing.extension.total_seconds())
+            )
     return found
 
 
