@@ -32,8 +32,7 @@ from autograder.timestamps import STAMP_FORMAT
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
-PRIVATE = (CATALOGUE, SET_CHECKS)
-"""What stands beside a set's notebook and never reaches students."""
+PRIVATE = (CATALOGUE, SET_CHECKS)  # what stands beside a set's notebook and never reaches students
 
 log = logging.getLogger(__name__)
 
@@ -228,10 +227,6 @@ class Course:
         matches = [re.fullmatch(form, str(path)) for path in places if path.is_dir()]
         known = self.set_names()
         return [(m["student"], m["name"]) for m in matches if m and m["name"] not in known]
-
-    def has_submissions(self) -> list[str]:
-        """Names of the sets for which anything has been handed in."""
-        return [name for name in self.set_names() if self.submissions(name)]
 
 
 def _read_source(folder: Path) -> tuple[Path, str]:

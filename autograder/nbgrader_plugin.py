@@ -97,9 +97,6 @@ def _init_notebooks(self: Any) -> None:
     BaseConverter.init_notebooks(self)
 
 
-# --- autograding -----------------------------------------------------------------------------------------------------
-
-
 class SubmissionExporter(NotebookExporter):
     """Stands where nbgrader's converter has what exports a student's notebook: who has it grades with this engine."""
 
@@ -143,12 +140,10 @@ def _autograde(self: Any) -> None:
             steps = grade_set(course, Store(course.results_folder), name, settings, students)
             written = write(course, map(noted, steps))
             problems += written.problems
-            for remark in written.remarks:
-                self.log.warning(remark)
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
-            for remark in lateness(course, name):
+            for remark in [*written.remarks, *lateness(course, name)]:
                 self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]

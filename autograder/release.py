@@ -20,8 +20,7 @@ from autograder.judging.source import Source, split_region, split_tests
 from autograder.text import shown
 
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "BEGIN MARK SCHEME", "END MARK SCHEME")
-TELLING = 30
-"""A private line of at least so many characters is no coincidence when it stands in a released file."""
+TELLING = 30  # a private line of at least so many characters is no coincidence when it stands in a released file
 
 
 class ReleaseError(CourseError):

@@ -118,14 +118,8 @@ class Result:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
-        exercises = [
-            Exercise(
-                **e
-                | {
-                    "checks": [Check(**c) for c in e["checks"]],
-                    "misconceptions": [Misconception(**m) for m in e["misconceptions"]],
-                }
-            )
-            for e in data["exercises"]
-        ]
+        exercises = []
+        for e in data["exercises"]:
+            checks, named = [Check(**c) for c in e["checks"]], [Misconception(**m) for m in e["misconceptions"]]
+            exercises.append(Exercise(**e | {"checks": checks, "misconceptions": named}))
         return cls(**data | {"exercises": exercises})

@@ -14,10 +14,8 @@ from autograder.files import open_ordinary
 from autograder.text import shown
 
 TIMESTAMP = "timestamp.txt"
-STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
-"""What nbgrader writes into timestamp.txt, and reads."""
-LONGEST = 1000
-"""Bytes of a timestamp.txt that are looked at."""
+STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"  # what nbgrader writes into timestamp.txt, and reads
+LONGEST = 1000  # bytes of a timestamp.txt that are looked at
 
 NO_DATE = (ValueError, OverflowError, TypeError, ArithmeticError, AttributeError, IndexError)
 """What dateutil raises for what is no date."""

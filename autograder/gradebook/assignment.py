@@ -7,19 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from nbgrader import utils
-from nbgrader.api import (
-    Assignment,
-    BaseCell,
-    Comment,
-    Grade,
-    GradeCell,
-    Notebook,
-    SolutionCell,
-    SourceCell,
-    SubmittedNotebook,
-    TaskCell,
-)
+from nbgrader import api, utils
+from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
 from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
@@ -80,19 +69,17 @@ def _cells(notebook: Any) -> Cells:
 
 def _match_notebook(db: Session, course: Course, name: str, notebooks: set[str]) -> tuple[Notebook, list[Values]]:
     """The set's row for its notebook; `notebooks` are those of the source folder, all others go."""
-    assignment = db.scalar(select(Assignment).where(Assignment.name == name))
-    if assignment is None:
-        assignment = Assignment(name=name, course_id=course_id(course))
-        db.add(assignment)
+    known = db.scalar(select(api.Assignment).where(api.Assignment.name == name))
+    assignment = known or api.Assignment(name=name, course_id=course_id(course))
+    db.add(assignment)
     removed: list[Values] = []
-    for known in [n for n in assignment.notebooks if n.name not in notebooks]:
-        removed += _remove_cells(db, [*known._base_cells, *known.source_cells])
-        db.execute(delete(SubmittedNotebook).where(SubmittedNotebook.notebook_id == known.id))
-        db.execute(delete(Notebook).where(Notebook.id == known.id))
+    for other in [n for n in assignment.notebooks if n.name not in notebooks]:
+        removed += _remove_cells(db, [*other._base_cells, *other.source_cells])
+        db.execute(delete(SubmittedNotebook).where(SubmittedNotebook.notebook_id == other.id))
+        db.execute(delete(Notebook).where(Notebook.id == other.id))
     notebook = next((n for n in assignment.notebooks if n.name == name), None)
-    if notebook is None:
-        notebook = Notebook(name=name, assignment=assignment)
-        db.add(notebook)
+    notebook = notebook or Notebook(name=name, assignment=assignment)
+    db.add(notebook)
     db.flush()
     return notebook, removed
 
@@ -138,9 +125,9 @@ def _remove_cells(db: Session, cells: Sequence[Any]) -> list[Values]:
 
 def _lower_marks(db: Session, notebook: Notebook) -> list[Values]:
     """Marks above the points of their cell become these points; returns what they were."""
-    above = Grade.manual_score > Grade.max_score, BaseCell.notebook_id == notebook.id
+    above = Grade.manual_score > Grade.max_score, api.BaseCell.notebook_id == notebook.id
     entered = [dict(row) for row in db.execute(of_cells(Grade, Grade.manual_score).where(*above)).mappings()]
-    for grade in db.scalars(select(Grade).join(BaseCell, BaseCell.id == Grade.cell_id).where(*above)):
+    for grade in db.scalars(select(Grade).join(api.BaseCell, api.BaseCell.id == Grade.cell_id).where(*above)):
         grade.manual_score, grade.needs_manual_grade = grade.max_score, True
     return entered
 

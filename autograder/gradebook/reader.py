@@ -123,9 +123,6 @@ def _late_plugin(course: Course) -> Any:
     return rule.plugin_inst if rule.enabled else LateSubmissionPlugin()
 
 
-# --- marks -----------------------------------------------------------------------------------------------------------
-
-
 def scores(course: Course, name: str) -> dict[str, Standing]:
     """What each submission of a set is worth at this moment, by student; empty where there is no gradebook yet.
 
@@ -155,9 +152,7 @@ def _scores(db: Session, name: str) -> dict[str, Standing]:
 
 
 def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = None) -> list[str]:
-    """A line on how many came late and by what clock, and one for each penalty that is not known; of `scores`, or of
-    `found`. Raises GradebookError, CourseError.
-    """
+    """How many came late, by what clock, and each penalty not known; by `found`, else `scores`. Raises CourseError."""
     found = scores(course, name) if found is None else found
     late = [student for student, one in found.items() if one.late]
     due = late and found[late[0]].due
@@ -171,18 +166,11 @@ def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = N
     return [said, *(one.problem for one in found.values() if one.problem)]
 
 
-# --- the class and the set -------------------------------------------------------------------------------------------
-
-
 def class_list(course: Course) -> list[dict[str, Any]]:
     """The students in the gradebook: id, first_name, last_name, email, lms_user_id. Raises GradebookError."""
-    columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
-
-    def work(db: Session) -> list[dict[str, Any]]:
-        rows = db.execute(select(*columns).order_by(Student.id)).mappings()
-        return [{key: value or "" for key, value in row.items()} for row in rows]
-
-    return look(course, work, [])
+    known = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
+    rows = look(course, lambda db: db.execute(select(*known).order_by(Student.id)).mappings().all(), [])
+    return [{key: value or "" for key, value in row.items()} for row in rows]
 
 
 def due_and_points(course: Course, name: str) -> tuple[datetime | None, float | None]:

@@ -26,8 +26,7 @@ from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
 from autograder.timestamps import read_timestamp
 
-AT_ONCE = 100
-"""Submissions in one transaction."""
+AT_ONCE = 100  # submissions in one transaction
 
 
 @dataclass
@@ -102,9 +101,6 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
             written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")
 
 
-# --- one transaction -------------------------------------------------------------------------------------------------
-
-
 def _write_rows(
     db: Session, course: Course, files: SetFiles, results: Mapping[str, Result], stamps: Mapping[str, datetime | None]
 ) -> None:
@@ -173,19 +169,14 @@ def _comment(result: Result, unanswered: bool) -> str | None:
     return "No response." if unanswered else None
 
 
-# --- the class -------------------------------------------------------------------------------------------------------
-
-
 def note_students(course: Course, students: Mapping[str, Mapping[str, str]]) -> None:
     """Add students, by id, to the gradebook, and fill in details that it does not have. Raises GradebookError."""
 
     def work(db: Session) -> None:
         known = {s.id: s for s in db.scalars(select(Student))}
         for student, details in students.items():
-            row = known.get(student)
-            if row is None:
-                row = Student(id=student)
-                db.add(row)
+            row = known.get(student) or Student(id=student)
+            db.add(row)
             for key, value in details.items():
                 if value and not getattr(row, key):
                     setattr(row, key, value)

@@ -20,15 +20,11 @@ from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import sanitize as pages
 from autograder.results import GRADED, Exercise, Result
 
-TEXT_CHARACTERS = 20_000
-"""Longest text of one output."""
-CELL_CHARACTERS = 100_000
-"""Longest source of one cell."""
+TEXT_CHARACTERS = 20_000  # longest text of one output
+CELL_CHARACTERS = 100_000  # longest source of one cell
 OUTPUTS_PER_CELL = 60
-PAGE_CHARACTERS = 1_000_000
-"""Most characters of the student's sources and outputs on one page; the rest is named but not shown."""
-PAGE_PICTURE_CHARACTERS = 12_000_000
-"""The same for pictures, in characters of base64."""
+PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
+PAGE_PICTURE_CHARACTERS = 12_000_000  # the same for pictures, in characters of base64
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
@@ -99,14 +95,10 @@ def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Stand
             page = render(result, marks.get(result.student))
             path = folder / student / name / f"{name}.html"
             files.write_atomically(path, page.encode())
+            written.paths.append(path)
         except (pages.BadName, OSError) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
-        else:
-            written.paths.append(path)
     return written
-
-
-# --- the page's values -----------------------------------------------------------------------------------------------
 
 
 def _exercise_view(exercise: Exercise, standing: Standing, cells: list[Cell], budget: _Budget) -> dict[str, Any]:

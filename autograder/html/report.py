@@ -25,22 +25,10 @@ from autograder.html import plots
 from autograder.html import sanitize as pages
 from autograder.html.feedback import score_of, title_of
 from autograder.html.similarity import Pair
-from autograder.results import (
-    CRASHED,
-    GRADED,
-    NOT_SUBMITTED,
-    OUT_OF_MEMORY,
-    TIMEOUT,
-    UNREADABLE,
-    VERDICTS,
-    Exercise,
-    Result,
-)
+from autograder.results import CRASHED, GRADED, OUT_OF_MEMORY, TIMEOUT, VERDICTS, Exercise, Result
 
-FEWEST_FOR_DISCRIMINATION = 5
-"""With fewer students the correlation of one exercise with the others says nothing."""
-NEEDS_A_WORD = 0.4
-"""Below this share of the points a student is listed as one who may need help."""
+FEWEST_FOR_DISCRIMINATION = 5  # with fewer students the correlation of one exercise with the others says nothing
+NEEDS_A_WORD = 0.4  # below this share of the points a student is listed as one who may need help
 SLOWEST = 10
 
 
@@ -117,7 +105,7 @@ class _Set:
         self.graded = [row for row in self.rows if row.score is not None]
         self.sandboxes = Counter(row.result.sandbox for row in self.graded)
         self.title = next((title_of(r) for r in self.results if r.notebook), "")
-        self.counts = {GRADED: 0, UNREADABLE: 0, NOT_SUBMITTED: 0} | Counter(r.status for r in self.results)
+        self.counts = Counter(r.status for r in self.results)
         self.summary = _summary(self.graded)
         for number, column in enumerate(self.columns):
             column.measure([(row.scores[number], row.earned) for row in self.graded])
@@ -182,16 +170,9 @@ def render_course(
     read = {name: _Set(results, marks.get(name, {})) for name, results in sets.items()}
     overview = []
     for name, one in read.items():
-        measured = [c for c in one.columns if c.mean is not None]
-        overview.append(
-            {
-                "name": name,
-                "one": one,
-                "hardest": min(measured, key=lambda c: c.mean or 0.0, default=None),
-                "misconception": next(iter(_misconceptions(one)), None),
-                "events": sum(len(r.events) for r in one.results),
-            }
-        )
+        hardest = min((c for c in one.columns if c.mean is not None), key=lambda c: c.mean or 0.0, default=None)
+        said, events = next(iter(_misconceptions(one)), None), sum(len(r.events) for r in one.results)
+        overview.append({"name": name, "one": one, "hardest": hardest, "misconception": said, "events": events})
     by_student = [{row.result.student: row for row in one.rows} for one in read.values()]
     students = [_over_all(s, [rows.get(s) for rows in by_student]) for s in sorted(set().union(*by_student))]
     strips = [(name, [row.share for row in one.rows if row.share is not None]) for name, one in read.items()]
@@ -237,17 +218,13 @@ def write_all(
     """
     written = {}
     for name, results in sets.items():
-        page = render(
+        written[pages.checked_name(name, "set’s name")] = render(
             results, old=old.get(name, {}), alike=alike.get(name, ()), marks=marks.get(name, {}), feedback=feedback
         )
-        written[pages.checked_name(name, "set’s name")] = page
     written["index"] = render_course(sets, title, marks)
     for name, page in written.items():
         files.write_atomically(folder / f"{name}.html", page.encode())
     return [folder / f"{name}.html" for name in written]
-
-
-# --- one set in numbers ----------------------------------------------------------------------------------------------
 
 
 def _columns(results: Sequence[Result]) -> list[_Column]:
@@ -362,13 +339,8 @@ def _regraded(one: _Set, old: Mapping[str, Result]) -> dict[str, Any]:
         if words or pages.number(earlier.score) != pages.number(row.score):
             changed.append({"row": row, "old": earlier, "difference": difference, "words": words})
     changed.sort(key=lambda c: float("-inf") if c["difference"] is None else -abs(c["difference"]))
-    differences = [c["difference"] or 0.0 for c in changed]
-    return {
-        "changed": changed,
-        "all": len(again),
-        "up": sum(d > 0 for d in differences),
-        "down": sum(d < 0 for d in differences),
-    }
+    by = [c["difference"] or 0.0 for c in changed]
+    return {"changed": changed, "all": len(again), "up": sum(d > 0 for d in by), "down": sum(d < 0 for d in by)}
 
 
 def _changes(columns: Sequence[_Column], old: Sequence[float | None], new: Sequence[float | None]) -> list[str]:
@@ -402,9 +374,6 @@ def _plots(one: _Set) -> dict[str, Markup]:
     if len(totals) > 1:
         drawn["run_times"] = plots.run_times(totals)
     return drawn
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 def _page(template: str, **values: Any) -> str:

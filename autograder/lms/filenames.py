@@ -224,12 +224,8 @@ def _first_difference(paths: list[tuple[str, ...]], name: str) -> int:
 
 def made_id(owner: Owner) -> str:
     """An id for a student that is the same in every download, safe as a folder's name; empty where there is none."""
-    if owner.system == CANVAS:
-        text = f"{owner.name}-{owner.user}"
-    elif owner.system == MOODLE and owner.name == BLIND:
-        text = f"{owner.name} {owner.user}"
-    else:
-        text = owner.name
+    text = f"{owner.name}-{owner.user}" if owner.system == CANVAS else owner.name
+    text = f"{text} {owner.user}" if (owner.system, text) == (MOODLE, BLIND) else text
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r"[*?\[\]{}:\"<>|]", "_", UNSAFE.sub("_", text)).strip(" ").lstrip(".").rstrip(". ")
     if len(text.encode()) > 120:

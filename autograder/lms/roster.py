@@ -37,10 +37,8 @@ COLUMNS = {
 CANVAS, MOODLE = "Canvas", "Moodle"
 ANONYMOUS, BLIND = "anon", "Participant"
 """What Canvas and Moodle call those who are marked without their names."""
-POINTS = "Points Possible"
-"""What a row of Canvas's gradebook is called that is no student."""
-SHORTEST = 3
-"""Shortest id that is looked for inside a name: "1" stands in many."""
+POINTS = "Points Possible"  # what a row of Canvas's gradebook is called that is no student
+SHORTEST = 3  # shortest id that is looked for inside a name: "1" stands in many
 
 
 class Match(NamedTuple):

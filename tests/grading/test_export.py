@@ -106,7 +106,7 @@ def file(path: Path, text: str) -> Path:
 def test_marks_as_nbgrader_counts_them(course: Course) -> None:
     found = {mark.student.id: mark for mark in marks(course, [SET])}
     amy = found["amy"]
-    assert (amy.score, amy.max_score, amy.late_penalty, amy.needs_manual) == (3.5, 7.0, 3.5, False)
+    assert (amy.score, amy.max_score, amy.late_penalty, amy.needs_manual_grading) == (3.5, 7.0, 3.5, False)
     assert amy.submitted == "2026-10-02 12:00:00 UTC"
     assert (found["ben"].score, found["ben"].needs_manual, found["ben"].status) == (4.0, True, "graded")
     assert (found["cat"].score, found["cat"].needs_manual) == (3.0, False)
