@@ -38,9 +38,13 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
     if not os.path.lexists(folder / TIMESTAMP):
         return None, ""
     try:
-        words = stamp_bytes(folder).decode("utf-8-sig").strip()
+        return moment_in(stamp_bytes(folder).decode("utf-8-sig").strip())
     except (OSError, UnicodeDecodeError):
         return None, f"{TIMESTAMP} cannot be read; the submission counts as in time"
+
+
+def moment_in(words: str) -> tuple[datetime | None, str]:
+    """The same for the words of a timestamp.txt."""
     if not words:
         return None, f"{TIMESTAMP} is empty; the submission counts as in time"
     try:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -27,10 +27,10 @@ from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import Owner, match, owners
+from autograder.lms.filenames import OF_TEST_STUDENT, Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
 from autograder.text import plural, shown
-from autograder.timestamps import NO_DATE, TIMESTAMP, read_timestamp, stamp_of
+from autograder.timestamps import NO_DATE, TIMESTAMP, moment_in, read_timestamp, stamp_of
 
 TO_GRADE, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
 UNMATCHED, FAILED = "unmatched", "failed"
@@ -125,6 +125,7 @@ class _Collection:
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
         self.late: list[str] = []
+        self.came: dict[str, datetime | None] = {}
 
     def run(self, sources: Sequence[Path], limits: ArchiveLimits | None) -> Collected:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
@@ -140,12 +141,13 @@ class _Collection:
             self.done.report = self.course.report_folder / f"collected-{self.name}.csv"
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
-            known, new = scores(self.course, self.name), Standing(due=self.due)
-            come = {
-                student: replace(known.get(student, new), timestamp=read_timestamp(folder)[0], late_penalty=None)
-                for student, folder in self.course.submissions(self.name).items()
-            }
-            self.done.remarks += lateness(self.course, self.name, come)
+        known, new = scores(self.course, self.name), Standing(due=self.due)
+        times = {s: read_timestamp(folder)[0] for s, folder in self.course.submissions(self.name).items()}
+        come = {
+            student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
+            for student, moment in {**times, **(self.came if self.dry else {})}.items()
+        }
+        self.done.remarks += lateness(self.course, self.name, come)
         return self.done
 
     def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
@@ -163,7 +165,7 @@ class _Collection:
             if row.action == REFUSED:
                 continue
             if owner is None or whose.person is None:
-                row.action, row.why = UNMATCHED, whose.why
+                row.action, row.why = IGNORED if whose.why == OF_TEST_STUDENT else UNMATCHED, whose.why
             elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.others:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
             else:
@@ -210,6 +212,8 @@ class _Collection:
                 row.action = UNCHANGED if was_there else TO_GRADE if is_newest else KEPT
             if is_newest and attempt.late:
                 self.late.append(student)
+            if is_newest and (not was_there or (attempt.stamp and not attempt.late)):
+                self.came[student] = moment_in(attempt.stamp)[0]
             if is_newest and not any(".ipynb" in name.lower() for name in attempt.files):
                 self.done.remarks.append(f"{student}: there is no notebook in the newest attempt")
         return True

@@ -126,13 +126,16 @@ def late_course(folder: Path, *more: str) -> Course:
 
 
 def moodle(course: Course, folder: Path) -> list[str]:
-    """Collect what Moodle hands out; returns the remarks."""
+    """Collect what Moodle hands out; returns the remarks, which a dry run foretells each time."""
     files = {
         f"{name}_{number}_assignsubmission_file_/{SET}.ipynb": json.dumps(answered(**GOOD)).encode()
         for name, number in (("Ada Able", 11), ("Bob Baker", 12))
     }
     (folder / "worksheet.csv").write_text(WORKSHEET)
-    return collect(course, [archive(folder / "moodle.zip", files)], SET, folder / "worksheet.csv").remarks
+    sources = [archive(folder / "moodle.zip", files)]
+    dry, real, again = (collect(course, sources, SET, folder / "worksheet.csv", d).remarks for d in (True, False, True))
+    assert dry == real == again
+    return real
 
 
 def test_a_worksheets_times_are_in_the_courses_zone(tmp_path: Path) -> None:
