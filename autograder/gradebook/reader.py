@@ -39,7 +39,7 @@ class CellScore:
 
     @property
     def by_hand(self) -> bool:
-        return self.manual is not None or self.extra_credit is not None
+        return self.manual is not None or None not in (self.auto, self.extra_credit)
 
 
 @dataclass

@@ -166,6 +166,11 @@ def test_pages_are_written_where_nbgrader_puts_them(tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_extra_credit_alone_is_no_mark():
+    page = read(feedback.render(a_result(), given(why=CellScore(extra_credit=1.0))))
+    assert "Written answers: to be marked (5 points more)" in page.text
+
+
 def test_manual_marks_reach_the_right_page(tmp_path):
     feedback.write_all(
         [a_result("a"), a_result("b")], tmp_path, {"a": given(why=CellScore(manual=2.5, comment="Fine."))}
