@@ -169,7 +169,7 @@ def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = N
 def class_list(course: Course) -> list[dict[str, Any]]:
     """The students in the gradebook: id, first_name, last_name, email, lms_user_id. Raises GradebookError."""
     known = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
-    rows = look(course, lambda db: [*db.execute(select(*known).order_by(Student.id)).mappings()], [])
+    rows: list[Any] = look(course, lambda db: [*db.execute(select(*known).order_by(Student.id)).mappings()], [])
     return [{key: value or "" for key, value in row.items()} for row in rows]
 
 

@@ -109,7 +109,7 @@ def test_marks_as_nbgrader_counts_them(course: Course) -> None:
     assert (amy.score, amy.max_score, amy.late_penalty, amy.needs_manual_grading) == (3.5, 7.0, 3.5, False)
     assert amy.submitted == "2026-10-02 12:00:00 UTC"
     assert (found["ben"].score, found["ben"].needs_manual_grading, found["ben"].status) == (4.0, True, "graded")
-    assert (found["cat"].score, found["cat"].needs_manual) == (3.0, False)
+    assert (found["cat"].score, found["cat"].needs_manual_grading) == (3.0, False)
     assert (found["dan"].score, found["dan"].status, found["dan"].reason) == (None, UNREADABLE, "'x.ipynb' is a PDF.")
     assert (found["eve"].score, found["eve"].status) == (None, "not submitted")
     assert (found["fay"].score, found["fay"].status) == (None, "not graded yet")
