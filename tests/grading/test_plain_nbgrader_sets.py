@@ -18,6 +18,7 @@ from tiny_course import SET, make_course, marked_cell, submit, write_source
 
 from autograder.checks import CheckFailed, compare
 from autograder.course import Course
+from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.reader import scores
 from autograder.gradebook.writer import write
@@ -319,7 +320,7 @@ def test_what_does_not_reach_a_students_process_is_refused(tmp_path: Path, chang
     assert f"`{change}`" in str(refused.value) and "\n" not in str(refused.value)
     assert not (course.root / "assignments" / SET).exists()
     submit(course, "ada", release_view(notebook_of({"double": kind})))
-    with pytest.raises(BadSource, match=wanted):
+    with pytest.raises(AutograderError, match=wanted):
         grade(course)
 
 
