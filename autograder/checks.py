@@ -180,6 +180,8 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
     elif isinstance(expected, dict):
         if not isinstance(actual, dict):
             raise CheckFailed(f"{what} is {_kind(actual)}, where a dictionary is asked for")
+        if len(actual) > len(expected):
+            raise CheckFailed(f"{what} has {len(actual)} entries, where {len(expected)} are asked for")
         for key, value in expected.items():
             if key not in actual:
                 raise CheckFailed(f"{what} has no entry {key!r}")

@@ -72,14 +72,6 @@ class Exercise:
 
 
 @dataclass
-class Manual:
-    """What a person gave for one exercise: points (None: not marked yet) and a comment in Markdown."""
-
-    score: float | None = None
-    comment: str = ""
-
-
-@dataclass
 class Result:
     """The outcome for one student and one set.
 

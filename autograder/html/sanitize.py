@@ -31,17 +31,12 @@ from autograder import files
 from autograder.errors import AutograderError
 from autograder.text import clean as clean
 
-REASON_CHARACTERS = 2_000
-"""Longest reason, note or event that is shown in full."""
-MARKDOWN_CHARACTERS = 20_000
-"""Longest Markdown cell that is rendered; a longer one is shown as plain text."""
-MARKDOWN_LINES = 1_000
-"""Most lines of a Markdown cell that is rendered: looking for tables takes the square of their number."""
-HIGHLIGHT_CHARACTERS = 30_000
-"""Longest code cell that is highlighted; a longer one is shown as plain text."""
+REASON_CHARACTERS = 2_000  # longest reason, note or event that is shown in full
+MARKDOWN_CHARACTERS = 20_000  # longest Markdown cell that is rendered; a longer one is shown as plain text
+MARKDOWN_LINES = 1_000  # most lines of a cell that is rendered: looking for tables takes the square of their number
+HIGHLIGHT_CHARACTERS = 30_000  # longest code cell that is highlighted; a longer one is shown as plain text
 PICTURE_BYTES = 3_000_000
-PICTURE_SIDE = 8_000
-"""Longest side of a picture in pixels: a small file can hold a picture that fills the reader's memory."""
+PICTURE_SIDE = 8_000  # longest side in pixels: a small file can hold a picture that fills the reader's memory
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 

@@ -12,7 +12,7 @@ import builtins
 import re
 import symtable
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 from types import CodeType
 
@@ -114,10 +114,35 @@ def needed_names(text: str) -> set[str]:
     bound: set[str] = set()
     for statement in tree.body if tree is not None else []:
         read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if isinstance(statement, ast.For):
+            bound |= {n.id for n in ast.walk(statement.target) if isinstance(n, ast.Name)}
         needed |= (read - bound) & used
         if not isinstance(statement, _BLOCKS):
             bound |= _bound_by(statement, imports=True)
     return needed
+
+
+def bound_from(texts: Iterable[str], names: Set[str]) -> set[str]:
+    """`names`, and what the cells' statements bind with their help."""
+    statements = [s for text in texts if (tree := parse(text)) is not None for s in tree.body]
+    facts = [(_bound_by(s, imports=False), used_names(ast.unparse(s))) for s in statements]
+    found, before = set(names), None
+    while found != before:
+        before, found = found, found.union(*(bound for bound, used in facts if used & found))
+    return found
+
+
+UNREACHING = r"(unittest\.main|(\w+\.)*(patch|setattr|delattr|testmod|redirect_stdout))(\.\w+)*\("
+
+
+def unreaching(text: str, modules: Set[str]) -> str:
+    """What in the cell works only in a student's own process, as setting something in a module; "" for nothing."""
+    for node in ast.walk(parse(text) or ast.Module([], [])):
+        shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else ""
+        is_set = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
+        if is_set or re.match(UNREACHING, shown):
+            return shown
+    return ""
 
 
 @lru_cache(maxsize=1024)

@@ -24,24 +24,9 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
-from autograder.notebook.places import (
-    ANSWERS,
-    EXTRA,
-    GIVEN,
-    LOCKED,
-    OPEN,
-    SOLUTION,
-    TEST,
-    WRITTEN,
-    Place,
-    bare,
-    cut,
-    grade_id_of,
-    lined,
-    similar,
-    without_fence,
-)
+from autograder.notebook.places import ANSWERS, EXTRA, GIVEN, LOCKED, OPEN, SOLUTION, TEST, WRITTEN, Place, grade_id_of
 from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
+from autograder.notebook.texts import bare, cut, similar, without_fence
 from autograder.text import shown
 
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
@@ -241,12 +226,12 @@ def _students_part(given: Place, text: str) -> str:
 
 def _cut_given(given: list[Place], text: str) -> tuple[str, list[Place]]:
     """The text without given cells of two lines or more that were merged into it, and these cells."""
-    lines, merged = lined(text), []
+    merged = []
     for place in given:
-        if "\n" in place.bare and place.block in lines:
-            lines = lines.replace(place.block, "\n", 1)
+        if "\n" in place.bare and (rest := cut(text, place.block)) is not None:
+            text = rest
             merged.append(place)
-    return (lines.strip("\n"), merged) if merged else (text, [])
+    return text, merged
 
 
 # --- step 2: claims to places -------------------------------------------------------------------------------
