@@ -93,8 +93,6 @@ def prose(text: str) -> Markup:
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", text).replace("\n", "<br>"))
 
 
-# --- code ------------------------------------------------------------------------------------------------------------
-
 # At each line Pygments looks through all white space that follows for a docstring: the square of its length.
 _MUCH_SPACE = re.compile(r"\n\s{400}")
 _LEXER = PythonLexer(stripnl=False, ensurenl=False)
@@ -118,8 +116,6 @@ def highlighted(source: str, language: str = "ipython3", metadata: Any = None) -
         return str(Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata))
     return Markup('<div class="highlight"><pre>{}</pre></div>').format(clean(source))
 
-
-# --- terminal output -------------------------------------------------------------------------------------------------
 
 # Each alternative stops at the next escape character, so that the scan is linear in hostile text too.
 _ESCAPES = re.compile(
@@ -147,9 +143,6 @@ def terminal(text: str) -> Markup:
         html = escape(_ESCAPES.sub("", coloured))
     # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
     return Markup(clean(re.sub(' style="[^"]*"', "", html)))
-
-
-# --- Markdown --------------------------------------------------------------------------------------------------------
 
 
 class _Markdown(mistune.HTMLRenderer):
@@ -200,9 +193,6 @@ def markdown(text: str) -> Markup:
     return Markup('<pre tabindex="0">{}</pre>').format(text)
 
 
-# --- pictures --------------------------------------------------------------------------------------------------------
-
-
 class BadPicture(ValueError):
     """A picture that is not shown; the message says why, as the rest of "a picture is not shown: …"."""
 
@@ -230,9 +220,6 @@ def checked_png(data: str) -> tuple[str, int, int]:
     if not (0 < width <= PICTURE_SIDE and 0 < height <= PICTURE_SIDE):
         raise BadPicture(f"it measures {width} × {height} pixels")
     return base64.b64encode(raw[: at + 12]).decode("ascii"), width, height
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 _TEMPLATES = jinja2.Environment(

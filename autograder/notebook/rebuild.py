@@ -146,9 +146,6 @@ def _watch(places: list[Place], cells: _Cells, result: Rebuilt) -> None:
     result.events += [f"grade_id '{p.label}' used {used[p]} times" for p in places if used[p] > 1]
 
 
-# --- step 1: pieces -----------------------------------------------------------------------------------------
-
-
 def _names_in(text: str, cell_type: str) -> Set[str]:
     if cell_type == "code":
         return bound_names(text)
@@ -234,9 +231,6 @@ def _cut_given(given: list[Place], text: str) -> tuple[str, list[Place]]:
     return text, merged
 
 
-# --- step 2: claims to places -------------------------------------------------------------------------------
-
-
 def _settled(places: list[Place], pieces: list[_Piece], known: set[Place]) -> _Homes:
     """Each place goes to its best claim. By its id alone a piece gets a place only where it has no other."""
     exercises = _names_of(p for p in places if p.kind != OPEN)
@@ -277,9 +271,6 @@ def _refuse_foreign(places: list[Place], known: set[Place]) -> None:
             "The notebook contains no exercise of this problem set: it is probably a different file. "
             f"Open the notebook of this set. {AGAIN}"
         )
-
-
-# --- step 3: what nobody claimed ----------------------------------------------------------------------------
 
 
 def _place_by_neighbours(places: list[Place], pieces: list[_Piece], homes: _Homes, known: set[Place]) -> None:
@@ -331,9 +322,6 @@ def _anchors_in_order(pieces: list[_Piece], homes: _Homes) -> dict[int, int]:
         k = bisect_left([chain[-1][1] for chain in best], n)
         best[k : k + 1] = [[*(best[k - 1] if k else []), (index, n)]]
     return dict(best[-1]) if best else {}
-
-
-# --- step 4: the notebook -----------------------------------------------------------------------------------
 
 
 def _assemble(places: list[Place], pieces: list[_Piece], homes: _Homes) -> list[RebuiltCell]:
@@ -395,9 +383,6 @@ def _bring_late_helpers(places: list[Place], result: Rebuilt) -> None:
             result.notes.append(
                 f"A cell that '{place.grade_id}' needs stood behind its test; it was moved to its answer."
             )
-
-
-# --- what student and instructor are told -------------------------------------------------------------------
 
 
 def _tell_missing(places: list[Place], known: set[Place], result: Rebuilt) -> None:
