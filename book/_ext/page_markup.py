@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4 import BeautifulSoup, NavigableString
 from sphinx.application import Sphinx
 
 BEFORE, AFTER = "([“‘", ".,;:!?)]”’…"

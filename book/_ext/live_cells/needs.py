@@ -116,9 +116,7 @@ class Uses(ast.NodeVisitor):
             self.visit(target)
         calls = [call.func for call in ast.walk(node.value) if isinstance(call, ast.Call)]
         if {getattr(call, "id", getattr(call, "attr", "")) for call in calls} & STREAMS:
-            self.streams.update(
-                name.id for name in ast.walk(node) if isinstance(name, ast.Name) and name.id in self.fresh
-            )
+            self.streams |= {name.id for part in node.targets for name in ast.walk(part) if isinstance(name, ast.Name)}
 
     def visit_AugAssign(self, node: ast.AugAssign) -> None:
         self.visit(node.value)
@@ -185,9 +183,8 @@ def dependencies(cells: list[str]) -> tuple[list[set[int]], list[set[str]]]:
         needs.append(set().union(*(made_by.get(name, set()) for name in uses.reads | (changes - uses.fresh))))
         touched.append(changes)
         for name in changes:
-            made_by[name] = (
-                {place} if name in uses.fresh and name not in uses.reads else made_by.get(name, set()) | {place}
-            )
+            made_anew = name in uses.fresh and name not in uses.reads
+            made_by[name] = {place} if made_anew else made_by.get(name, set()) | {place}
     return needs, touched
 
 
