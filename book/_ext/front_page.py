@@ -1,7 +1,7 @@
 """Sphinx extension: the first page's list of chapters as cards, and the foot of every page.
 
 The list stays a plain definition list in ``index.md`` (chapter, then its question and what it holds). A card adds a
-small picture, ``_static/thumbnails/<chapter>.svg``, where there is one, and how long the chapter takes to read. The foot
+small picture, ``_static/thumbnails/<chapter>.svg``, where there is one, and how long the chapter takes. The foot
 says the licence, how to cite the course and where to report an error; it reads ``CITATION.cff`` and the address of
 the repository, and leaves out what they do not say.
 """
