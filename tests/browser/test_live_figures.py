@@ -1,0 +1,145 @@
+"""Figures to take hold of: moved by mouse, finger and keyboard, with the numbers that Python has."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from axe import COLOURS, violations
+from book_build import BOOK, chapter
+from playwright.sync_api import Browser, Page, expect
+
+SITE = BOOK / "_ext" / "live_figures" / "site"
+FIGURE = ".live-figure[data-module='figure-lookup.js']"
+START = {"query": [1, 0], "keys": [[2, 0], [1, 1], [-1, 0]], "temperature": 1}
+
+
+def looked_up(query, keys, temperature, values=(4, 3, 0)) -> tuple[np.ndarray, float]:
+    """Weights and output, computed as the first page's cell does."""
+    powers = np.exp(np.array(keys) @ np.array(query) / np.sqrt(2) / temperature)
+    weights = powers / powers.sum()
+    return weights, float(weights @ np.array(values))
+
+
+@pytest.fixture
+def page(site: str, browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light", has_touch=True)
+    page = context.new_page()
+    page.goto(f"{site}index.html")
+    expect(page.locator(f"{FIGURE} svg").first).to_be_visible()
+    yield page
+    context.close()
+
+
+def result(page: Page) -> dict[str, Any]:
+    return page.locator(FIGURE).evaluate("el => el.model.get('result')")
+
+
+def agrees(page: Page, query, keys, temperature) -> None:
+    weights, output = looked_up(query, keys, temperature)
+    found = result(page)
+    assert np.abs(np.array(found["weights"]) - weights).max() < 1e-9
+    assert abs(found["output"] - output) < 1e-9
+
+
+def test_the_numbers_are_pythons(page):
+    agrees(page, **START)
+    assert result(page)["weights"][0] == pytest.approx(0.62, abs=0.005), "as in the printed cell"
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        setting = {
+            "query": rng.uniform(-2, 2, 2).round(2).tolist(),
+            "keys": rng.uniform(-1.5, 1.5, (3, 2)).round(2).tolist(),
+            "temperature": float(10 ** rng.uniform(-1, 1)),
+        }
+        page.locator(FIGURE).evaluate("(el, to) => Object.entries(to).forEach(([k, v]) => el.model.set(k, v))", setting)
+        agrees(page, **setting)
+
+
+def test_moved_by_mouse_finger_and_keyboard_and_set_back(page):
+    figure = page.locator(FIGURE)
+    query = figure.get_by_role("slider", name="query")
+    grip = query.locator(".grip")
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] - 60, middle[1] - 30, steps=4)
+    page.mouse.up()
+    moved = figure.evaluate("el => el.model.get('query')")
+    assert moved[0] < 0.7 and moved[1] > 0.1
+    agrees(page, **START | {"query": moved})
+
+    query.focus()
+    page.keyboard.press("ArrowDown")
+    lower = figure.evaluate("el => el.model.get('query')")
+    assert lower == pytest.approx([moved[0], moved[1] - 0.1])
+    assert "up" in query.get_attribute("aria-valuetext")
+
+    dog = figure.get_by_role("slider", name="key: dog")
+    before = figure.evaluate("el => el.model.get('keys')[1]")
+    box = dog.locator(".grip").bounding_box()
+    touch = {"x": box["x"] + box["width"] / 2, "y": box["y"] + box["height"] / 2}
+    client = page.context.new_cdp_session(page)
+    for kind, shift in (("touchStart", 0), ("touchMove", 15), ("touchMove", 40)):
+        at = {"x": touch["x"] + shift, "y": touch["y"]}
+        client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [at]})
+    client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    assert figure.evaluate("el => el.model.get('keys')[1]")[0] > before[0] + 0.2
+
+    temperature = figure.get_by_role("slider", name="temperature")
+    temperature.focus()
+    page.keyboard.press("ArrowLeft")
+    assert figure.evaluate("el => el.model.get('temperature')") < 1
+    figure.get_by_role("button", name="As at first").click()
+    agrees(page, **START)
+
+
+def test_the_result_is_said_and_the_task_ticks_itself(page):
+    figure = page.locator(FIGURE)
+    expect(figure.get_by_role("status")).to_contain_text("cat gets most, 0.62 of the weight; the output is 3.40")
+    task = figure.locator(".task")
+    expect(task).not_to_have_class("task done")
+    figure.get_by_role("slider", name="query").focus()
+    for _ in range(4):
+        page.keyboard.press("Shift+ArrowLeft")
+    expect(task).to_have_class("task done")
+    expect(figure.get_by_role("status")).to_contain_text("moon gets most")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_accessible_and_within_the_page_in_both_colours(page, width):
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, within=FIGURE) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert violations(page, within=FIGURE, options=COLOURS) == []
+    for grip in page.locator(f"{FIGURE} .handle").all():
+        assert min(grip.bounding_box()["width"], grip.bounding_box()["height"]) >= 24
+
+
+def test_without_javascript_and_on_paper_the_drawing_stands(site, browser, page):
+    drawing = page.locator(".cell_output img").first
+    expect(drawing).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(drawing).to_be_visible()
+    expect(page.locator(FIGURE)).to_be_hidden()
+    context = browser.new_context(java_script_enabled=False)
+    still = context.new_page()
+    still.goto(f"{site}index.html")
+    expect(still.locator(".cell_output img").first).to_be_visible()
+    expect(still.locator(FIGURE)).to_be_hidden()
+    context.close()
+
+
+def test_a_figure_starts_as_the_printed_one_and_is_small():
+    start = json.loads(chapter("index").article.select_one(FIGURE)["data-start"])
+    assert {name: start[name] for name in START} == START and start["values"] == [4, 3, 0]
+    for module in SITE.glob("figure-*.js"):
+        assert len(gzip.compress(module.read_bytes())) <= 12_000, module.name
