@@ -150,10 +150,11 @@ def test_what_an_edit_puts_out_of_date_is_dimmed_and_says_so(reader):
         return [note in cell.element.inner_text() for cell in (first, second, third, timing)]
 
     assert outdated() == [False] * 4
-    whole = float(third.published.evaluate("output => getComputedStyle(output).opacity"))
+    ink = "output => getComputedStyle(output.querySelector('pre')).color"
+    fresh = third.published.evaluate(ink)
     first.edit("a = 7\nprint('seven is', a)")
     assert outdated() == [True, True, True, False]
-    assert float(third.published.evaluate("output => getComputedStyle(output).opacity")) < whole
+    assert third.published.evaluate(ink) != fresh
     second.run()
     assert second.printed() == "product 56\n"
     assert outdated() == [False, False, True, False], "cell 1 ran for cell 2"

@@ -1,10 +1,11 @@
 """Sphinx extension: figures that a reader can take hold of.
 
 ``{live-figure} NAME`` puts the module ``site/figure-NAME.js`` into the page. Modules keep to anywidget's front-end
-contract (``export default { render({ model, el }) }``), so the same files run in Jupyter through anywidget and in MyST's
-own ``{anywidget}`` directive. The directive's body is what the model starts with, in JSON. It stands behind the cell that
-draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows nothing but its
-drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the drawing stays.
+contract (``export default { render({ model, el }) }``), so the same files run in Jupyter through anywidget and in
+MyST's own ``{anywidget}`` directive. The directive's body is what the model starts with, in JSON. It stands behind the
+cell that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
+nothing but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the
+drawing stays.
 """
 
 from __future__ import annotations

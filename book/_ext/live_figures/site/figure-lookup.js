@@ -142,7 +142,7 @@ function render({ model, el }) {
   reset.addEventListener("click", () => {
     for (const [name, value] of Object.entries(structuredClone(start))) model.set(name, value);
   });
-  const hint = html("p", { textContent: "Drag the arrows' ends, or move them with the arrow keys." });
+  const hint = html("p", { textContent: "Drag the round ends, or move them with the arrow keys." });
   el.replaceChildren(svg, html("div", { className: "control" }, shown, slider, reset), ...task, hint, said);
 
   let telling = 0;
