@@ -14,6 +14,7 @@ import nbformat
 import pytest
 from book_build import BOOK, HTML, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
+from live_site import build
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from pybtex.database import parse_file
@@ -339,6 +340,15 @@ def test_clean_downloads_turns_markup_into_markdown():
 def test_clean_downloads_refuses_an_unknown_number():
     with pytest.raises(KeyError, match="missing"):
         extension("clean_downloads").plain_markdown("{glue:text}`missing`", {}, {})
+
+
+def test_a_style_that_alone_was_changed_reaches_the_site(tmp_path):
+    style = tmp_path / "book" / "_static" / "own.css"
+    style.parent.mkdir(parents=True)
+    for words in ("p { color: red }", "p { color: blue }"):
+        style.write_text(words, encoding="utf-8")
+        html = build(tmp_path, cells="# No cells\n")
+        assert (html / "_static" / "own.css").read_text(encoding="utf-8") == words
 
 
 def test_a_line_that_a_kernel_sends_in_pieces_stays_whole():
