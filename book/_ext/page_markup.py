@@ -34,7 +34,7 @@ def name_code_folds(page: BeautifulSoup) -> None:
         whose = bar["aria-label"] if bar else figure.get_text().strip() if figure else f"block {number}"
         for title in fold.select_one("summary").find_all("p", recursive=False):
             extra = page.new_tag("span", attrs={"class": "visually-hidden"})
-            extra.string = f" ({whose})"
+            extra.string = f" (output, {whose})" if "below-input" in fold["class"] else f" ({whose})"
             title.append(extra)
 
 

@@ -209,9 +209,9 @@ def name_font(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
 
 
 # --- a change of style or of an extension ----------------------------------------------------------------
-# Sphinx copies static files only when it writes a page (https://github.com/sphinx-doc/sphinx/issues/2090), and knows
+# Sphinx 7 copies static files only when it writes a page (https://github.com/sphinx-doc/sphinx/issues/2090), and knows
 # nothing of the code of local extensions. A digest of both among the settings makes it write the pages anew.
-# Not needed when a build copies a style sheet that alone was changed.
+# For static files not needed from https://github.com/sphinx-doc/sphinx/pull/13236 on (Sphinx 8.2).
 
 
 def digest_of_looks(app: Sphinx) -> str:

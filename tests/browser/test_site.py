@@ -333,6 +333,13 @@ def test_a_page_with_an_address_offers_a_card(hosted):
             assert len(card.convert("RGB").getcolors(maxcolors=1 << 20)) > 20
 
 
+def test_a_site_with_an_address_has_a_map(hosted):
+    listed = BeautifulSoup((hosted / "sitemap.xml").read_text(encoding="utf-8"), "html.parser").find_all("loc")
+    assert {place.get_text() for place in listed} == {
+        f"https://example.org/course/attention/{name}.html" for name in pages()
+    }
+
+
 def test_without_an_address_no_page_promises_one():
     for name in pages():
         soup = chapter(name).soup
