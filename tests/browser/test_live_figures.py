@@ -138,6 +138,78 @@ def test_without_javascript_and_on_paper_the_drawing_stands(site, browser, page)
     context.close()
 
 
+# --- the clock hands of rotary positions ----------------------------------------------------------------
+
+HANDS = ".live-figure[data-module='figure-rotary.js']"
+
+
+def rotary(query, key, places, base) -> float:
+    """The score of two vectors of pairs of length one, turned as the chapter's `rotate` does."""
+
+    def turned(angles, place) -> np.ndarray:
+        at = np.array(angles) + place * float(base) ** (-np.arange(len(angles)) / len(angles))
+        return np.stack([np.cos(at), np.sin(at)])
+
+    return float((turned(query, places[0]) * turned(key, places[1])).sum())
+
+
+@pytest.fixture
+def hands(site: str, browser: Browser) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{site}positional-encoding.html")
+    page.locator("div.cell:has(+ .live-figure)").scroll_into_view_if_needed()
+    expect(page.locator(f"{HANDS} svg")).to_be_visible()
+    yield page.locator(HANDS)
+    context.close()
+
+
+def test_the_score_of_turned_hands_is_pythons(hands):
+    start = json.loads(chapter("positional-encoding").article.select_one(HANDS)["data-start"])
+    start.pop("task")
+    rng = np.random.default_rng(6)
+    others = [{"places": rng.integers(0, 60, 2).tolist(), "base": float(10 ** rng.uniform(1, 6))} for _ in range(10)]
+    for setting in (start, *(start | other for other in others)):
+        found = hands.evaluate(
+            "(el, to) => { Object.entries(to).forEach(([k, v]) => el.model.set(k, v)); return el.model.get('result') }",
+            setting,
+        )
+        assert abs(found["score"] - rotary(**setting)) < 1e-9
+
+
+def test_hands_are_turned_by_keyboard_mouse_and_together(hands):
+    said = hands.get_by_role("status")
+    expect(said).to_contain_text("at places 3 and 0, a difference of 3")
+    first = said.inner_text().split(" at ")[0]
+    hands.get_by_role("slider", name="key at place").focus()
+    hands.page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("at places 3 and 1, a difference of 2")
+    assert said.inner_text().split(" at ")[0] != first
+    expect(hands.locator(".task")).not_to_have_class("task done")
+    query = hands.get_by_role("slider", name="query at place")
+    box = query.bounding_box()
+    hands.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    expect(said).to_contain_text("at places 30 and 1")
+    hands.get_by_role("button", name="As at first").click()
+    hands.get_by_role("button", name="Move both by 7 places").click()
+    expect(said).to_contain_text(f"{first} at places 10 and 7, a difference of 3")
+    expect(hands.locator(".task")).to_have_class("task done")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_hands_are_accessible_within_the_page_and_absent_on_paper(hands, width):
+    page = hands.page
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, within=HANDS) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert violations(page, within=HANDS, options=COLOURS) == []
+    expect(page.locator("div.cell:has(+ .live-figure) img")).to_be_visible()
+    page.emulate_media(media="print")
+    expect(hands).to_be_hidden()
+
+
 def test_a_figure_starts_as_the_printed_one_and_is_small():
     start = json.loads(chapter("index").article.select_one(FIGURE)["data-start"])
     assert {name: start[name] for name in START} == START and start["values"] == [4, 3, 0]
