@@ -24,6 +24,7 @@ FAULTS = r"""() => {
   const inWords = (element) => element.textContent.trim().slice(0, 60);
   const bar = (element) => {
     const style = getComputedStyle(element);
+    if (style.overflowX === "visible" && style.overflowY === "visible") return false;
     const edges = (one, other) => parseFloat(style[one]) + parseFloat(style[other]);
     return element.offsetHeight - element.clientHeight - edges("borderTopWidth", "borderBottomWidth") > 1
       || element.offsetWidth - element.clientWidth - edges("borderLeftWidth", "borderRightWidth") > 1;
@@ -32,6 +33,14 @@ FAULTS = r"""() => {
   const formulas = all("mjx-container");
   const equations = formulas.filter((formula) => formula.hasAttribute("display") || formula.closest(".flow"));
   const window_ = document.documentElement.clientWidth;
+  const cut = (equation) => {
+    const own = equation.hasAttribute("display") ? equation : equation.closest(".flow");
+    const ink = equation.firstElementChild.getBoundingClientRect();
+    return [own, equation.closest("div.math") ?? own].some((place) => {
+      const box = place.getBoundingClientRect();
+      return ink.left < box.left - 1 || ink.right > Math.min(box.right, window_) + 1;
+    });
+  };
 
   const broken = [];
   for (const formula of formulas.filter((one) => !equations.includes(one))) {
@@ -58,7 +67,7 @@ FAULTS = r"""() => {
   );
   return {
     bars: formulas.concat(all(".math, .unbroken")).filter(bar).map(inWords),
-    cut: equations.filter((one) => wide(one) || one.getBoundingClientRect().right > window_).map(inWords),
+    cut: equations.filter(cut).map(inWords),
     numbers: all(".eqno").filter((one) => one.getBoundingClientRect().right > window_).map(inWords),
     code: all("div.cell_input pre, section > div.highlight pre").filter(wide).map(inWords),
     broken,

@@ -50,7 +50,7 @@ function render({ model, el }) {
         path.setAttribute("d", `M${x} ${y}L${x + RADIUS * Math.cos(angle)} ${y - RADIUS * Math.sin(angle)}`);
       });
       words[0].textContent = `speed ${speeds[pair].toPrecision(2)}`;
-      words[1].textContent = `cos ${Math.cos(differences[pair]).toFixed(2)}`;
+      words[1].textContent = `cos ${Math.cos(differences[pair]).toFixed(2)}`.replace("-", "−");
     };
   });
 
@@ -108,7 +108,7 @@ function render({ model, el }) {
     const [query, keyPlace] = now.places;
     const apart = query - keyPlace;
     const text = `score ${result.score.toFixed(3)} at places ${query} and ${keyPlace}, a difference of ${apart}`;
-    score.textContent = text.replace("-", "−");
+    score.textContent = text.replaceAll("-", "−");
     svg.setAttribute("aria-label", `${pairs} clock faces, each with a hand of the query and one of the key; ${text}`);
     const elsewhere = now.places.some((at, which) => at !== start.places[which]);
     if (elsewhere && Math.abs(result.score - rotary(start).score) < 1e-9) task[0]?.classList.add("done");
