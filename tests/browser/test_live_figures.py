@@ -210,6 +210,105 @@ def test_hands_are_accessible_within_the_page_and_absent_on_paper(hands, width):
     expect(hands).to_be_hidden()
 
 
+# --- a mask to paint ------------------------------------------------------------------------------------
+
+MASK = ".live-figure[data-module='figure-mask.js']"
+
+
+def heard(mask, layers) -> np.ndarray:
+    """Who has heard of whom: a token hears what those it may look at have heard, and keeps what it has."""
+    step = np.array(mask, dtype=bool) | np.eye(len(mask), dtype=bool)
+    return np.linalg.matrix_power(step.astype(int), layers) > 0
+
+
+@pytest.fixture
+def mask(site: str, browser: Browser) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light", has_touch=True)
+    page = context.new_page()
+    page.goto(f"{site}self-attention.html")
+    page.locator(MASK).scroll_into_view_if_needed()
+    expect(page.locator(f"{MASK} [role=checkbox]").first).to_be_visible()
+    yield page.locator(MASK)
+    context.close()
+
+
+def test_what_is_heard_through_layers_is_pythons(mask):
+    start = json.loads(chapter("self-attention").article.select_one(MASK)["data-start"])
+    rng = np.random.default_rng(7)
+    others = [{"mask": rng.integers(0, 2, (6, 6)).tolist(), "layers": int(rng.integers(1, 6))} for _ in range(10)]
+    for setting in ({name: start[name] for name in ("mask", "layers")}, *others):
+        found = mask.evaluate(
+            "(el, to) => { Object.entries(to).forEach(([k, v]) => el.model.set(k, v)); return el.model.get('result') }",
+            setting,
+        )
+        assert (np.array(found["reach"], dtype=bool) == heard(**setting)).all()
+
+
+def test_a_mask_is_painted_by_mouse_finger_and_keyboard(mask):
+    cell = {
+        name: mask.get_by_role("checkbox", name=f"{name} may look at she", exact=True)
+        for name in ("tea", "from", "pot")
+    }
+    page = mask.page
+    cell["tea"].click()
+    expect(cell["tea"]).to_have_attribute("aria-checked", "true")
+    page.mouse.move(*centre(cell["tea"]))
+    page.mouse.down()  # wipes out, and goes on doing so
+    page.mouse.move(*centre(mask.get_by_role("checkbox", name="tea may look at poured", exact=True)), steps=4)
+    page.mouse.up()
+    assert mask.evaluate("el => el.model.get('mask')[2]") == [0, 0, 1, 0, 0, 0]
+    cell["from"].tap()
+    expect(cell["from"]).to_have_attribute("aria-checked", "true")
+    cell["from"].focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press(" ")
+    expect(cell["pot"]).to_have_attribute("aria-checked", "true")
+    assert mask.locator("[role=checkbox][tabindex='0']").count() == 1, "one stop of the tab key"
+
+
+def test_the_task_of_the_mask_takes_more_layers(mask):
+    said = mask.get_by_role("status")
+    expect(said).to_contain_text("“pot” has heard of 3 of 6 tokens, but not of “she”")
+    expect(mask.locator(".task")).not_to_have_class("task done")
+    mask.get_by_role("button", name="all", exact=True).click()
+    expect(said).to_contain_text("also of “she”")
+    expect(mask.locator(".task")).not_to_have_class("task done")
+    mask.get_by_role("button", name="window of two").click()
+    mask.get_by_role("slider", name="layers").focus()
+    for _ in range(3):
+        mask.page.keyboard.press("ArrowRight")
+    expect(said).to_contain_text("After 5 layers “pot” has heard of 6 of 6 tokens")
+    expect(mask.locator(".task")).to_have_class("task done")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_mask_is_accessible_and_fits(mask, width):
+    page = mask.page
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, within=MASK) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert violations(page, within=MASK, options=COLOURS) == []
+
+
+def test_the_mask_stands_without_javascript(site, browser):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(f"{site}self-attention.html")
+    still = page.locator(f"{MASK} svg")
+    expect(still).to_be_visible()
+    assert "pot: the, pot" in still.get_attribute("aria-label")
+    assert still.locator("rect[fill-opacity='0.85']").count() == 11
+    context.close()
+
+
+def centre(place) -> tuple[float, float]:
+    box = place.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
 def test_a_figure_starts_as_the_printed_one_and_is_small():
     start = json.loads(chapter("index").article.select_one(FIGURE)["data-start"])
     assert {name: start[name] for name in START} == START and start["values"] == [4, 3, 0]

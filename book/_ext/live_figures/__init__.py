@@ -5,7 +5,7 @@ contract (``export default { render({ model, el }) }``), so the same files run i
 MyST's own ``{anywidget}`` directive. The directive's body is what the model starts with, in JSON. It stands behind the
 cell that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
 nothing but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the
-drawing stays.
+drawing stays. A figure that no cell draws has a still form in ``still.py``.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
+
+from .still import STILL
 
 SITE = Path(__file__).parent / "site"
 
@@ -48,9 +50,10 @@ class LiveFigure(SphinxDirective):
 
 def visit_figure(self: HTML5Translator, node: live_figure) -> None:
     start = escape(json.dumps(node["start"], ensure_ascii=False))
+    still = STILL.get(node["module"], lambda start: "")(node["start"])
     self.body.append(
-        f"<div class='live-figure' role='group' aria-label='{escape(node['label'])}' "
-        f"data-module='{node['module']}' data-start='{start}' hidden></div>\n"
+        f"<div class='live-figure{' still' if still else ''}' role='group' aria-label='{escape(node['label'])}' "
+        f"data-module='{node['module']}' data-start='{start}'{'' if still else ' hidden'}>{still}</div>\n"
     )
 
 

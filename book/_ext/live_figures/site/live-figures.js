@@ -47,8 +47,8 @@
   );
   document.querySelectorAll(".live-figure").forEach((el, place) => {
     el.dataset.place = place;
-    const drawing = el.previousElementSibling;
-    drawing.dataset.figure = place;
-    seen.observe(drawing);
+    const inSight = el.hidden ? el.previousElementSibling : el; // what is hidden is never seen
+    inSight.dataset.figure = place;
+    seen.observe(inSight);
   });
 })();
