@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -302,6 +303,61 @@ def test_the_mask_stands_without_javascript(site, browser):
     assert "pot: the, pot" in still.get_attribute("aria-label")
     assert still.locator("rect[fill-opacity='0.85']").count() == 11
     context.close()
+
+
+# --- the cache of keys and values -----------------------------------------------------------------------
+
+CACHE = ".live-figure[data-module='figure-cache.js']"
+
+
+@pytest.fixture
+def cache(site: str, browser: Browser) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{site}multi-head-attention.html")
+    page.locator(CACHE).scroll_into_view_if_needed()
+    expect(page.locator(f"{CACHE} .control").first).to_be_visible()
+    yield page.locator(CACHE)
+    context.close()
+
+
+def test_the_cache_holds_what_the_chapters_cell_counts(cache):
+    printed = chapter("multi-head-attention").printed("def grouped(Q, K, V, allowed)")
+    lines = re.findall(r"(\d+) heads, (\d+) of keys: (\d+) projections\D+(\d+) without\D+(\d+) numbers", printed)
+    assert len(lines) == 3
+    for heads, groups, projected, without, kept in (map(int, line) for line in lines):
+        assert heads == 4
+        found = cache.evaluate("(el, to) => { el.model.set('groups', to); return el.model.get('result') }", groups)
+        assert found == {"kept": kept, "projected": projected, "without": without}
+    for tokens in range(1, 9):
+        found = cache.evaluate("(el, to) => { el.model.set('tokens', to); return el.model.get('result') }", tokens)
+        once = sum(2 * (step + 1) for step in range(tokens))  # keys and values of all tokens so far, at each step
+        assert found == {"kept": 2 * tokens * 1 * 2, "projected": 2 * tokens, "without": once}
+        assert cache.locator("svg rect").count() == 2 * tokens
+
+
+def test_the_cache_is_filled_by_press_and_keyboard(cache):
+    said = cache.get_by_role("status")
+    expect(said).to_contain_text("holds 96 numbers")
+    cache.get_by_role("button", name="MQA: 1").click()
+    expect(said).to_contain_text("holds 24 numbers")
+    expect(cache.locator(".task")).to_have_class("task done")
+    cache.get_by_role("button", name="Write a token").focus()
+    cache.page.keyboard.press("Enter")
+    expect(said).to_contain_text("holds 28 numbers. 14 projections so far; without the cache 56.")
+    cache.get_by_role("button", name="As at first").click()
+    expect(said).to_contain_text("holds 96 numbers")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_cache_is_accessible_and_fits(cache, width):
+    page = cache.page
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, within=CACHE) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert violations(page, within=CACHE, options=COLOURS) == []
 
 
 def centre(place) -> tuple[float, float]:

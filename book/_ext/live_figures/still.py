@@ -36,4 +36,21 @@ def mask(start: dict[str, Any]) -> str:
     )
 
 
-STILL: dict[str, Callable[[dict[str, Any]], str]] = {"figure-mask.js": mask}
+def cache(start: dict[str, Any]) -> str:
+    """The cache as it is at first: a row of keys and a row of values for each group, a column per token."""
+    side, gap, rows = 22, 4, 2 * start["groups"]
+    parts = []
+    for row in range(rows):
+        letter, ink = ("V", 4) if row % 2 else ("K", 1)
+        y = row * (side + gap) + row // 2 * 8
+        ink_and_line = f'fill="var(--figure-{ink})" fill-opacity="0.25" stroke="currentColor" stroke-width="0.5"'
+        for token in range(start["tokens"]):
+            x = 70 + token * (side + gap)
+            parts.append(f'<rect x="{x}" y="{y}" width="{side}" height="{side}" rx="3" {ink_and_line}/>')
+            parts.append(f'<text x="{x + side / 2}" y="{y + side / 2 + 4}" text-anchor="middle">{letter}</text>')
+    high = rows * (side + gap) + 8 * rows // 2
+    said = f"{start['tokens']} tokens kept, as keys and values of {start['groups']} heads"
+    return f'<svg viewBox="0 0 348 {high}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+
+
+STILL: dict[str, Callable[[dict[str, Any]], str]] = {"figure-cache.js": cache, "figure-mask.js": mask}
