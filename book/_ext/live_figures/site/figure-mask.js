@@ -136,6 +136,7 @@ function render({ model, el }) {
   const task = model.get("task") ? [html("p", { className: "task", textContent: model.get("task") })] : [];
   el.replaceChildren(
     html("div", { className: "side-by-side" }, left.svg, right.svg),
+    html("p", { textContent: "Paint on the left. In each layer a token hears what those it looks at have heard, and keeps what it has." }),
     html("div", { className: "control" }, ...buttons, reset),
     html("div", { className: "control" }, shown, layers),
     said,
