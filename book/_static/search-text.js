@@ -7,29 +7,40 @@ addEventListener("DOMContentLoaded", () => {
     sqrt: "√", le: "≤", ge: "≥", approx: "≈", ne: "≠", neq: "≠", to: "→", leftarrow: "←", infty: "∞", top: "ᵀ",
     partial: "∂", odot: "⊙", ldots: "…", dots: "…", pm: "±", in: "∈", prod: "∏", ell: "ℓ",
   };
-  const SPACES = new Set(["quad", "qquad"]);
-  const readable = (tex) =>
-    tex
-      .replace(/\\begin\{\w+\}|\\end\{\w+\}|\\[()[\]]|&/g, " ")
-      .replace(/\\\\/g, " ")
-      .replace(/\\[dt]?frac\s*(\{[^{}]*\}|\w)\s*(\{[^{}]*\}|\w)/g, "$1/$2")
-      .replace(/\\([a-zA-Z]+)/g, (_, name) => LETTERS[name] ?? (SPACES.has(name) ? " " : /^(text|operatorname|mathbf|left|right|displaystyle|bigl?|bigr|Bigl?|Bigr)$/.test(name) ? "" : name))
-      .replace(/\\(.)/g, " ")
-      .replace(/[{}$]/g, "")
+  const UNREAD = /^(q?quad|text|operatorname|math\w+|left|right|displaystyle|[bB]ig+[lr]?)$/;
+  const named = (_, name) => LETTERS[name] ?? (UNREAD.test(name) ? " " : name);
+  const fraction = (_, over, under) => `(${over})/(${under})`.replace(/[{}]/g, "");
+  function readable(tex) {
+    let text = tex.replace(/\\(begin|end)\{\w+\}|\\\\|\\[()[\]]|&/g, " ");
+    for (let before = ""; before !== text; ) {
+      before = text; // from the innermost braces outwards
+      text = text
+        .replace(/\\[dt]?frac\s*(\{[^{}]*\}|\w)\s*(\{[^{}]*\}|\w)/g, fraction)
+        .replace(/([_^]|\\sqrt\s*|\\(?:text|operatorname|math\w+)\s*)\{([^{}]*)\}/g, "$1 $2");
+    }
+    return text
+      .replace(/\((\w+|\S)\)\/\((\w+|\S)\)/g, "$1/$2")
+      .replace(/\\([a-zA-Z]+)/g, named)
+      .replace(/([_^√]) +/g, "$1")
+      .replace(/\\.|[{}$]/g, " ")
       .replace(/\s+/g, " ")
       .trim();
+  }
 
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");
     const article = page.querySelector("article.bd-article") ?? page.querySelector("[role=main]");
     if (!article) return "";
-    const unread = "script, style, .headerlink, .eqno, .live-bar, .live-hint, .live-need, details.hide, .quiz-bar, .visually-hidden";
+    const unread =
+      "script, style, .headerlink, .eqno, .live-bar, .live-hint, .live-need, .live-figure, details.hide, .quiz-bar, " +
+      ".visually-hidden";
     article.querySelectorAll(unread).forEach((part) => part.remove());
     article.querySelectorAll(".math").forEach((formula) => {
       if (!formula.querySelector(".math")) formula.textContent = ` ${readable(formula.textContent)} `;
     });
     // without this the last word of a paragraph and the first of the next become one
-    article.querySelectorAll("p, li, dt, dd, h1, h2, h3, h4, td, th, pre, legend, label").forEach((part) => part.append(" "));
+    const blocks = "p, li, dt, dd, h1, h2, h3, h4, td, th, pre, legend, label";
+    article.querySelectorAll(blocks).forEach((part) => part.append(" "));
     const wanted = (anchor && article.querySelector(anchor)) || article;
     return wanted.textContent.replace(/\s+/g, " ");
   };
