@@ -99,11 +99,10 @@ function render({ model, el }) {
         if (event.key === " ") toggle(row, column);
         else if (!way) return;
         event.preventDefault();
-        const next = way && left.cells[row + way[0]]?.[column + way[1]];
-        if (!next) return;
-        cell.setAttribute("tabindex", -1); // one stop of the tab key for the whole map
-        next.setAttribute("tabindex", 0);
-        next.focus();
+        if (way) left.cells[row + way[0]]?.[column + way[1]]?.focus();
+      });
+      cell.addEventListener("focus", () => {
+        for (const other of left.cells.flat()) other.setAttribute("tabindex", other === cell ? 0 : -1); // one stop for all
       });
     }),
   );
