@@ -279,7 +279,7 @@ def lightness(page: Page, figure: Any) -> float:
 @pytest.mark.parametrize("name", ["self-attention", "normalization", "positional-encoding"])
 def test_figures_are_dark_in_dark_mode_and_light_in_light_mode(name, site, page):
     opened(page, f"{site}{name}.html")
-    for scheme, low, high in (("light", 160, 256), ("dark", 0, 90)):
+    for scheme, low, high in (("light", 160, 256), ("dark", 0, 110)):
         page.emulate_media(color_scheme=scheme)
         expect(page.locator("html")).to_have_attribute("data-theme", scheme)
         figures = page.locator(".cell_output img:visible").all()[:6]
