@@ -105,7 +105,7 @@ def test_a_press_boots_runs_what_comes_before_and_then_the_cell(reader):
     said = reader.page.evaluate("window.said")
     assert any(text.startswith("Loading Python") and "read on" in text for text in said)
     parts = [match for text in said if (match := re.match(r"Loading Python: ([\d.]+) of ([\d.]+) MB", text))]
-    assert len(parts) > 3, "how much has arrived is said again and again"
+    assert len(parts) > 1, "how much has arrived is said as it comes"
     come, whole = [float(part[1]) for part in parts], {float(part[2]) for part in parts}
     assert come == sorted(come) and whole == {12.6} and come[-1] > 0.98 * 12.6
     aloud = [text for text in said if text.startswith("Cell 2: Loading")]
