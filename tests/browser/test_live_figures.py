@@ -16,6 +16,10 @@ from playwright.sync_api import Browser, Page, expect
 
 SITE = BOOK / "_ext" / "live_figures" / "site"
 FIGURE = ".live-figure[data-module='figure-lookup.js']"
+SET = """(el, to) => {
+  Object.entries(to).forEach(([name, value]) => el.model.set(name, value));
+  return el.model.get("result");
+}"""
 START = {"query": [1, 0], "keys": [[2, 0], [1, 1], [-1, 0]], "temperature": 1}
 
 
@@ -57,7 +61,7 @@ def test_the_numbers_are_pythons(page):
             "keys": rng.uniform(-1.5, 1.5, (3, 2)).round(2).tolist(),
             "temperature": float(10 ** rng.uniform(-1, 1)),
         }
-        page.locator(FIGURE).evaluate("(el, to) => Object.entries(to).forEach(([k, v]) => el.model.set(k, v))", setting)
+        page.locator(FIGURE).evaluate(SET, setting)
         agrees(page, **setting)
 
 
@@ -172,7 +176,7 @@ def test_the_score_of_turned_hands_is_pythons(hands):
     others = [{"places": rng.integers(0, 60, 2).tolist(), "base": float(10 ** rng.uniform(1, 6))} for _ in range(10)]
     for setting in (start, *(start | other for other in others)):
         found = hands.evaluate(
-            "(el, to) => { Object.entries(to).forEach(([k, v]) => el.model.set(k, v)); return el.model.get('result') }",
+            SET,
             setting,
         )
         assert abs(found["score"] - rotary(**setting)) < 1e-9
@@ -239,7 +243,7 @@ def test_what_is_heard_through_layers_is_pythons(mask):
     others = [{"mask": rng.integers(0, 2, (6, 6)).tolist(), "layers": int(rng.integers(1, 6))} for _ in range(10)]
     for setting in ({name: start[name] for name in ("mask", "layers")}, *others):
         found = mask.evaluate(
-            "(el, to) => { Object.entries(to).forEach(([k, v]) => el.model.set(k, v)); return el.model.get('result') }",
+            SET,
             setting,
         )
         assert (np.array(found["reach"], dtype=bool) == heard(**setting)).all()
@@ -358,6 +362,81 @@ def test_the_cache_is_accessible_and_fits(cache, width):
     page.emulate_media(color_scheme="dark")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
     assert violations(page, within=CACHE, options=COLOURS) == []
+
+
+# --- the cube of groups ---------------------------------------------------------------------------------
+
+GROUPS = ".live-figure[data-module='figure-groups.js']"
+
+
+def labels(shape) -> dict[str, np.ndarray]:
+    """The chapter's schemes."""
+    b, t, f = np.indices(shape)
+    T, d = shape[1:]
+    return {
+        "batch norm": f,
+        "batch norm per step": t * d + f,
+        "instance norm": b * d + f,
+        "group norm": b * 2 + f // 3,
+        "layer norm": b * T + t,
+    }
+
+
+@pytest.fixture
+def groups(site: str, browser: Browser) -> Iterator[Any]:
+    context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
+    page = context.new_page()
+    page.goto(f"{site}normalization.html")
+    page.locator("div.cell:has(+ .live-figure)").scroll_into_view_if_needed()
+    expect(page.locator(f"{GROUPS} svg").first).to_be_visible()
+    yield page.locator(GROUPS)
+    context.close()
+
+
+def test_mean_and_spread_of_a_group_are_pythons(groups):
+    values = np.array(json.loads(chapter("normalization").article.select_one(GROUPS)["data-start"])["values"])
+    assert values.shape == (3, 4, 6)
+    rng = np.random.default_rng(8)
+    for scheme, label in labels(values.shape).items():
+        for _ in range(3):
+            chosen = [int(rng.integers(size)) for size in values.shape]
+            found = groups.evaluate(
+                SET,
+                {"scheme": scheme, "chosen": chosen},
+            )
+            members = values[label == label[tuple(chosen)]]
+            assert found["count"] == members.size
+            assert abs(found["mean"] - members.mean()) < 1e-9 and abs(found["spread"] - members.std()) < 1e-9
+
+
+def test_a_number_is_chosen_by_mouse_and_keyboard_and_the_task_ticks_itself(groups):
+    said = groups.get_by_role("status")
+    expect(said).to_contain_text("layer norm: 6 numbers")
+    expect(said).to_contain_text("stays in its sequence and stays in its time step")
+    groups.get_by_role("button", name="sequence 2, time 1, feature 1").click()
+    assert groups.evaluate("el => el.model.get('chosen')") == [1, 0, 0]
+    groups.page.keyboard.press("ArrowDown")
+    groups.page.keyboard.press("Shift+ArrowRight")
+    assert groups.evaluate("el => el.model.get('chosen')") == [2, 1, 0]
+    assert groups.locator(".cell[tabindex='0']").count() == 1
+    groups.get_by_role("button", name="batch norm", exact=True).click()
+    expect(said).to_contain_text("batch norm: 12 numbers")
+    expect(groups.locator(".task")).not_to_have_class("task done")
+    groups.get_by_role("button", name="batch norm per step").click()
+    expect(groups.locator(".task")).to_have_class("task done")
+    groups.get_by_role("button", name="As at first").click()
+    expect(said).to_contain_text("layer norm: 6 numbers")
+
+
+@pytest.mark.parametrize("width", [375, 1280])
+def test_the_cube_is_accessible_and_fits(groups, width):
+    page = groups.page
+    page.set_viewport_size({"width": width, "height": 900})
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert violations(page, within=GROUPS) == []
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    assert violations(page, within=GROUPS, options=COLOURS) == []
 
 
 def centre(place) -> tuple[float, float]:

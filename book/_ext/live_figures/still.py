@@ -31,7 +31,7 @@ def mask(start: dict[str, Any]) -> str:
         for name, line in zip(names, start["mask"], strict=True)
     )
     return (
-        f'<div class="side-by-side"><svg viewBox="-52 -18 {size + 56} {size + 58}" role="img" '
+        f'<div class="side-by-side"><svg viewBox="-52 -18 {size + 56} {size + 66}" role="img" '
         f'aria-label="a mask, who may look at whom: {escape(seen)}">{"".join(parts)}</svg></div>'
     )
 

@@ -41,7 +41,7 @@ const PRESETS = {
 function grid(names, title, ink) {
   const tokens = [...names.keys()];
   const size = CELL * names.length;
-  const svg = make("svg", { viewBox: `-52 -18 ${size + 56} ${size + 58}` });
+  const svg = make("svg", { viewBox: `-52 -18 ${size + 56} ${size + 66}` });
   svg.append(make("text", { x: size / 2, y: -6, "text-anchor": "middle" }, title));
   tokens.forEach((at) => {
     const middle = CELL * at + CELL / 2;
