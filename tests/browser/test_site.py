@@ -334,10 +334,8 @@ def test_a_page_with_an_address_offers_a_card(hosted):
 
 
 def test_a_site_with_an_address_has_a_map(hosted):
-    listed = BeautifulSoup((hosted / "sitemap.xml").read_text(encoding="utf-8"), "html.parser").find_all("loc")
-    assert {place.get_text() for place in listed} == {
-        f"https://example.org/course/attention/{name}.html" for name in pages()
-    }
+    listed = re.findall("<loc>(.*?)</loc>", (hosted / "sitemap.xml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(f"https://example.org/course/attention/{name}.html" for name in pages())
 
 
 def test_without_an_address_no_page_promises_one():
