@@ -429,7 +429,7 @@
   async function runWithEarlier(cell) {
     let current = cell;
     try {
-      await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`, news.aloud));
+      await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`, news.aloud === true));
       lost?.remove(); // what it says has been made good
       memory.change((kept) => (kept.ran = true));
       const before = runsBefore(cell);
