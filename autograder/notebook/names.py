@@ -37,7 +37,7 @@ def as_python(text: str) -> str:
         return ""
     text = re.sub(r"(?m)^([ \t]*)%time[ \t]+(?=\S)", r"\1", text)
     text = re.sub(r"(?m)^([ \t]*)(?:[%!?].*|[\w.]+\?{1,2}[ \t]*)$", r"\1pass", text)
-    return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
+    return re.sub(r"(?m)^([\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
 
 
 def parse(text: str) -> ast.Module | None:
