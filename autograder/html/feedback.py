@@ -26,7 +26,7 @@ OUTPUTS_PER_CELL = 60
 PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)$", re.MULTILINE)
 
 
 Cell = dict[str, Any]
@@ -146,7 +146,9 @@ def _cells(result: Result) -> list[Cell]:
 
 
 def _headings(cell: Cell) -> list[str]:
-    return [m[2].strip() for m in _HEADING.finditer(cell["source"])] if cell["cell_type"] == "markdown" else []
+    found = _HEADING.finditer(cell["source"]) if cell["cell_type"] == "markdown" else ()
+    # cut off here: a search for the end of a long row of marks takes the square of its length
+    return [heading for match in found if (heading := match[1].rstrip(" \t#"))]
 
 
 def _groups(result: Result) -> tuple[dict[str, list[Cell]], list[Cell]]:
