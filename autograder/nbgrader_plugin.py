@@ -7,6 +7,7 @@ button grade as `python -m autograder grade` does. ARCHITECTURE.md says what of 
 from __future__ import annotations
 
 import fnmatch
+import html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +53,10 @@ def configure(c: Any) -> None:
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
     c.HTMLExporter.sanitize_html = True
-    # Both filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
+    c.HTMLExporter.preprocessors = [f"{HERE}.EscapedNames"]
+    # The filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
     c.HTMLExporter.filters = {
+        "ansi2html": "autograder.html.sanitize.coloured",
         "markdown2html": "autograder.html.sanitize.markdown",
         "highlight_code": "autograder.html.sanitize.highlighted",
     }
@@ -81,6 +84,15 @@ class ForStudents(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         nb.cells = [cell for cell in nb.cells if RUBRIC not in cell.metadata and cell.get("id") != MADE_FROM]
+        return nb, resources
+
+
+class EscapedNames(NbGraderPreprocessor):
+    """Names are text: formgrader's page of a submission has them as they are, and students choose some of them."""
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        names = {n: resources[n] for n in ("student", "first_name", "last_name") if resources.get(n)}
+        resources.update({name: html.escape(text) for name, text in names.items()})
         return nb, resources
 
 

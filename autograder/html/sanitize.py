@@ -35,6 +35,7 @@ REASON_CHARACTERS = 2_000  # longest reason, note or event that is shown in full
 MARKDOWN_CHARACTERS = 20_000  # longest Markdown cell that is rendered; a longer one is shown as plain text
 MARKDOWN_LINES = 1_000  # most lines of a cell that is rendered: looking for tables takes the square of their number
 HIGHLIGHT_CHARACTERS = 30_000  # longest code cell that is highlighted; a longer one is shown as plain text
+TERMINAL_CHARACTERS = 100_000  # longest output that formgrader shows in full
 PICTURE_BYTES = 3_000_000
 PICTURE_SIDE = 8_000  # longest side in pixels: a small file can hold a picture that fills the reader's memory
 
@@ -143,6 +144,11 @@ def terminal(text: str) -> Markup:
         html = escape(_ESCAPES.sub("", coloured))
     # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
     return Markup(clean(re.sub(' style="[^"]*"', "", html)))
+
+
+def coloured(text: str) -> Markup:
+    """nbconvert's filter `ansi2html`, which itself fails where a sequence names no colour, for output of any length."""
+    return terminal(shorten(text, TERMINAL_CHARACTERS)[0])
 
 
 class _Markdown(mistune.HTMLRenderer):

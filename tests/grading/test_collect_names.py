@@ -143,6 +143,7 @@ def test_why_a_file_is_nobodys() -> None:
         ("name,mail\nAmy,a@x\n", "has no column 'id'"),
         ("id,name\n,Amy\n", "line 2: there is no id"),
         ("id,name\na/b,Amy\n", "cannot be the name"),
+        ('id,name\n"<b>a",Amy\n', "cannot be the name"),
         ("id,name\namy,Amy\namy,Amy\n", "are the same"),
         ("just text", "no CSV file"),
     ],
