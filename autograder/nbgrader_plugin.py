@@ -91,7 +91,7 @@ class EscapedNames(NbGraderPreprocessor):
     """Names are text: formgrader's page of a submission has them as they are, and students choose some of them."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
-        names = {n: resources[n] for n in ("student", "first_name", "last_name") if resources.get(n)}
+        names = {n: resources[n] for n in ("student", "first_name", "last_name", "notebook_path") if resources.get(n)}
         resources.update({name: html.escape(text) for name, text in names.items()})
         return nb, resources
 
