@@ -86,12 +86,19 @@ class _Budget:
     packed: int = 0
     used: int = 0
     files: int = 0
+    unpacked: int = 0
 
     def count(self, files: int) -> None:
         """Raises TooMuch."""
         self.files += files
         if self.files > self.most_files:
             raise TooMuch(f"it holds {self.files:,} files")
+
+    def unpack(self, size: int) -> None:
+        """What one more archive in it holds. Raises TooMuch, and then that one does not count."""
+        if self.unpacked + size > self.most:
+            raise TooMuch(f"it and the archives before it unpack to more than {self.most // MIB:,} MB")
+        self.unpacked += size
 
     def spend(self, size: int) -> None:
         """Raises TooMuch."""
@@ -199,8 +206,10 @@ class Sources:
                 holder = replace(found, archives=(*found.archives[:-1], True))
                 inside = _Budget(limits, limits.inner_bytes, limits.inner_files, size)
                 files = self._members(lambda: _zip_file(io.BytesIO(holder.read()), inside), holder, depth + 1, inside)
-                size += inside.used
-                held = inside.files if budget.packed else 0  # the class's archive must not fall with one student's
+                if budget.packed:
+                    size, held = size + inside.used, inside.files
+                else:  # the class's archive must not fall with one student's many
+                    budget.unpack(inside.used)
         except TooMuch as error:
             files, size = [replace(found, action=REFUSED, why=str(error))], size or error.size
         except DAMAGED:

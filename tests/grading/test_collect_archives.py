@@ -6,6 +6,7 @@ import os
 import struct
 import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,6 +130,20 @@ def test_a_students_bombs_do_not_cost_the_class_its_archive(course: Course, tmp_
     done = collect(course, [archive(tmp_path / "c.zip", files)], SET, limits=SMALL)
     assert set(submitted(course)) == {"ben-2/ps9-tiny/ps9-tiny.ipynb"}
     assert sum(row.action == REFUSED for row in done.rows) == 14
+
+
+def test_a_students_many_archives_do_not_cost_the_class_its_archive(course: Course, tmp_path: Path) -> None:
+    """Each is within its own limit; together they hold more than a class may."""
+    large = zipped_bytes(tmp_path, {f"{n}.txt": b"0123456789abcdef" * 40_000 for n in range(3)})
+    files = {f"amy_1_{n}_x{n}.zip": large for n in range(1, 15)} | {"ben_2_20_ps9-tiny.ipynb": SECOND}
+    download = archive(tmp_path / "c.zip", files)
+    limits = replace(SMALL, ratio_from=4 * 2**20)
+    done = collect(course, [download], SET, limits=limits)
+    assert taken(course, "ben-2") == SECOND
+    assert {row.why for row in done.rows if row.action == REFUSED} == {
+        "it and the archives before it unpack to more than 8 MB"
+    }
+    assert sum(row.student == "amy-1" and row.action == TO_GRADE for row in done.rows) == 3 * 4
 
 
 def test_a_source_that_is_a_bomb_stops_nothing_else(course: Course, tmp_path: Path) -> None:
