@@ -156,7 +156,7 @@ class Student:
         return time.monotonic() - self.waited
 
     def end(self) -> dict[str, Any]:
-        """{"exit_code": int or None when it was killed here, "reason": why, "crowd": if it ever was one}."""
+        """{"exit_code": int or None when it was killed here, "reason": why, "crowd": if it was more than one}."""
         if self.ended is None:
             self.ended = self.sandbox.end() or {"exit_code": None, "reason": ""}
             self.channel.sock.close()
