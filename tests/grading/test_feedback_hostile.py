@@ -354,6 +354,9 @@ def test_nbconverts_pages_are_bounded_too():
         v4.new_code_cell("y = 2"),
         v4.new_code_cell("z", outputs=[v4.new_output("stream", text="\x1b[38mgreen" + "\x1b[1m<b>" * 400_000)]),
         v4.new_code_cell("z", outputs=[v4.new_output("error", traceback=["\x1b[48;2m"])]),
+        *(v4.new_code_cell("a=1;" * 7_400) for _ in range(60)),
+        *(v4.new_markdown_cell("*a* " * 4_900) for _ in range(60)),
+        *(v4.new_code_cell("w", outputs=[v4.new_output("stream", text="w")] * 50) for _ in range(60)),
     ]
     start = time.perf_counter()
     html, _ = HTMLExporter(config=config).from_notebook_node(v4.new_notebook(cells=cells))
