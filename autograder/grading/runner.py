@@ -19,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from autograder import __version__
-from autograder.course import Course, SetFiles, file_number
+from autograder.course import Course, CourseError, SetFiles, file_number
 from autograder.grading.pool import Hung, Pool
 from autograder.grading.store import Store
 from autograder.judging.job import Job
@@ -29,7 +29,7 @@ from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_noteb
 from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
-from autograder.sandbox.launcher import BUBBLEWRAP
+from autograder.sandbox.launcher import BUBBLEWRAP, readable_folders
 from autograder.text import shown
 
 READ_SECONDS = 60.0  # of computing, for one submission: the class waits meanwhile
@@ -216,6 +216,9 @@ def grade_set(
     make_executor: Callable[[], Executor] | None = None,
 ) -> Iterator[Step]:
     """Grade the submissions of a set; yields each as it is done. Raises AutograderError."""
+    if settings.sandbox == BUBBLEWRAP and (found := [f for f in readable_folders() if course.root.is_relative_to(f)]):
+        said = f"{course.root} lies in {found[0]}, which students' code can read: move the course elsewhere"
+        raise CourseError(said)
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
     run = Run(store, make_executor or (lambda: Pool(settings.jobs)), 16 * settings.jobs)
