@@ -7,10 +7,12 @@ button grade as `python -m autograder grade` does. ARCHITECTURE.md says what of 
 from __future__ import annotations
 
 import fnmatch
+import html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback, NbGraderException
@@ -18,7 +20,7 @@ from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import chdir
-from traitlets import Unicode
+from traitlets import Bool, Unicode
 
 from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
@@ -52,8 +54,10 @@ def configure(c: Any) -> None:
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
     c.HTMLExporter.sanitize_html = True
-    # Both filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
+    c.HTMLExporter.preprocessors = [f"{HERE}.ForBrowsers"]
+    # The filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
     c.HTMLExporter.filters = {
+        "ansi2html": "autograder.html.sanitize.terminal",
         "markdown2html": "autograder.html.sanitize.markdown",
         "highlight_code": "autograder.html.sanitize.highlighted",
     }
@@ -81,6 +85,20 @@ class ForStudents(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         nb.cells = [cell for cell in nb.cells if RUBRIC not in cell.metadata and cell.get("id") != MADE_FROM]
+        return nb, resources
+
+
+class ForBrowsers(Preprocessor):
+    """Bounds what a page shows, and makes names text: formgrader has them as they are, and students choose some."""
+
+    enabled = Bool(True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        from autograder.html.sanitize import bound
+
+        bound(cell for cell in nb.cells if RUBRIC not in cell.metadata)
+        names = {n: resources[n] for n in ("student", "first_name", "last_name", "notebook_path") if resources.get(n)}
+        resources.update({name: html.escape(text) for name, text in names.items()})
         return nb, resources
 
 

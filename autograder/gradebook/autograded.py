@@ -10,6 +10,7 @@ from typing import Any
 from autograder.course import Course, SetFiles
 from autograder.files import write_changed
 from autograder.notebook.reader import new_cell
+from autograder.notebook.rebuild import EXTRA_ID
 from autograder.results import Result
 from autograder.timestamps import TIMESTAMP, stamp_bytes
 
@@ -29,9 +30,13 @@ def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
 
 
 def _with_rubrics(cells: list[dict[str, Any]], rubrics: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The cells with what the source says to each written question behind the answer, for those who mark it."""
+    """The cells with what the source says to each written question behind the answer, for those who mark it.
+
+    What a student wrote beside the answers says so first: it could be called a rubric as well.
+    """
     for number, cell in enumerate(cells):
-        yield cell
+        is_own = cell["cell_type"] == "markdown" and cell["id"].startswith(EXTRA_ID)
+        yield {**cell, "source": f"**The student's own cell:**\n\n{cell['source']}"} if is_own else cell
         grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
         if grade_id in rubrics:
             said = f"**Model answer and rubric** (for whoever marks; no student sees it)\n\n{rubrics[grade_id]}"

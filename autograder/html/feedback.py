@@ -7,6 +7,7 @@ cells with their outputs. Task texts and tests are left out: the student has the
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -19,14 +20,16 @@ from autograder import files
 from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import sanitize as pages
 from autograder.results import GRADED, Exercise, Result
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 
 TEXT_CHARACTERS = 20_000  # longest text of one output
 CELL_CHARACTERS = 100_000  # longest source of one cell
 OUTPUTS_PER_CELL = 60
+PAGE_SECONDS = 120.0  # of computing, for one student's page: the class waits meanwhile
 PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)$", re.MULTILINE)
 
 
 Cell = dict[str, Any]
@@ -91,11 +94,12 @@ def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Stand
         try:
             student = pages.checked_name(result.student, "student's name")
             name = pages.checked_name(result.assignment, "set's name")
-            page = render(result, marks.get(result.student))
+            with time_limit(PAGE_SECONDS, again=0, clock=time.process_time):
+                page = render(result, marks.get(result.student))
             path = folder / student / name / f"{name}.html"
             files.write_atomically(path, page.encode())
             written.paths.append(path)
-        except (pages.BadName, OSError) as error:
+        except (pages.BadName, OSError, OutOfTime) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
     return written
 
@@ -146,7 +150,9 @@ def _cells(result: Result) -> list[Cell]:
 
 
 def _headings(cell: Cell) -> list[str]:
-    return [m[2].strip() for m in _HEADING.finditer(cell["source"])] if cell["cell_type"] == "markdown" else []
+    found = _HEADING.finditer(cell["source"]) if cell["cell_type"] == "markdown" else ()
+    # cut off here: a search for the end of a long row of marks takes the square of its length
+    return [heading for match in found if (heading := match[1].rstrip(" \t#"))]
 
 
 def _groups(result: Result) -> tuple[dict[str, list[Cell]], list[Cell]]:

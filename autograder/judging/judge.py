@@ -33,6 +33,7 @@ from autograder.text import shown_text
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
+OUTPUT_BYTES = 1_000  # that each output weighs at least: showing it costs a millisecond
 PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
@@ -334,7 +335,7 @@ def _weight(output: dict[str, Any]) -> int:
     """Its bytes; a picture's pixels weigh too, of which few bytes make enough to fill a reader's memory."""
     head = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])
     pixels = int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:], "big")
-    return len(json.dumps(output)) + pixels // PIXELS_A_BYTE
+    return OUTPUT_BYTES + len(json.dumps(output)) + pixels // PIXELS_A_BYTE
 
 
 def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:

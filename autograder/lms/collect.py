@@ -270,16 +270,16 @@ class _Collection:
 
 def _attempt(batch: list[_Item]) -> tuple[Attempt, list[Row]]:
     """Files that were handed in together, with their rows."""
-    attempt = Attempt()
+    attempt, taken = Attempt(), _Names()
     levels = zip(*(item.owner.inside[:-1] for item in batch), strict=False)
     wrapped = len([*takewhile(lambda names: len(set(names)) == 1, levels)])  # folders that lie around all the files
     for found, owner in ((item.found, item.owner) for item in batch):
-        name = _path(owner.inside[wrapped:], attempt.files)
+        name = taken.path(owner.inside[wrapped:])
         if name.casefold() == TIMESTAMP and not owner.system and not any(found.archives):
             # nbgrader's own, from an instructor's folder; a student may claim any time
             attempt.stamp = found.read()[:200].decode("utf-8", "replace").strip()
             continue
-        attempt.files[STUDENTS_TIMESTAMP if name.casefold() == TIMESTAMP else name] = found
+        attempt.files[taken.path((STUDENTS_TIMESTAMP,)) if name.casefold() == TIMESTAMP else name] = found
         attempt.late = attempt.late or owner.late
         attempt.note.canvas_file = max(attempt.note.canvas_file, owner.file)
         attempt.note.participant = f"{owner.system} {owner.user}" if owner.user else ""
@@ -312,18 +312,32 @@ def _batches(files: list[_Item]) -> list[list[_Item]]:
     return [*work[:-1], (work[-1] if work else []) + beside]
 
 
-def _path(parts: tuple[str, ...], taken: Iterable[str]) -> str:
-    """A path for a file that is safe, not taken, and not deeper than grading looks (one folder)."""
-    parts = tuple(_clean(part) for part in parts[-2:])
-    if parts[0].casefold() == EARLIER:
-        parts = (f"{parts[0]}_", *parts[1:])
-    files = {path.casefold() for path in taken}
-    folders = {path.split("/")[0] for path in files if "/" in path}
-    path, number = "/".join(parts), 1
-    while path.casefold() in files | folders or path.casefold().split("/")[0] in files:
-        number += 1
-        path = f"same-name-{number}/{parts[-1]}"
-    return path
+class _Names:
+    """Paths for the files of an attempt: safe, not taken in any case, and not deeper than grading looks (one folder).
+
+    Their number is a student's: each costs the same, however many there are and however many are called the same.
+    """
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.folders: set[str] = set()
+        self.alike: Counter[str] = Counter()
+
+    def path(self, parts: tuple[str, ...]) -> str:
+        parts = tuple(_clean(part) for part in parts[-2:])
+        if parts[0].casefold() == EARLIER:
+            parts = (f"{parts[0]}_", *parts[1:])
+        path, last = "/".join(parts), parts[-1].casefold()
+        while self._is_taken(path.casefold()):
+            self.alike[last] += 1
+            path = f"same-name-{self.alike[last] + 1}/{parts[-1]}"
+        folded_path = path.casefold()
+        self.files.add(folded_path)
+        self.folders |= {folded_path.rpartition("/")[0]} - {""}
+        return path
+
+    def _is_taken(self, path: str) -> bool:
+        return path in self.files or path in self.folders or path.partition("/")[0] in self.files
 
 
 def _clean(part: str) -> str:

@@ -58,7 +58,7 @@ class Child:
         self.memory_bytes = memory_bytes
         self.isolate = isolate
         self.reason = ""
-        self.crowd = False
+        self.looks = self.with_others = 0
         self.code: int | None = None
 
     def exit_code(self, seconds: float = 0.0) -> int | None:
@@ -99,20 +99,24 @@ class Child:
         # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
         if sum(touched) > room and sum(shares) - baseline > room:
             self.kill("out of memory")
+        self.looks += 1
+        self.with_others += len(tasks) > 1
         if len(tasks) > TASKS:  # the first thread would wait for them, which costs it no time
-            self.crowd = True
             processes.step_back([task for task in tasks if task != self.pid])
         # A process or a thread that ended before it was read may have handed its memory to one that began meanwhile.
         unread = any(not size and len(processes.tasks_of(pid)) > 1 for pid, size in zip(family, touched, strict=True))
         return not self.isolate or (not unread and listed.issuperset(processes.every()))
 
     def end(self) -> dict[str, Any]:
-        """Kill whatever is left and say how it ended: exit code (negative: signal) and why, and if it was a crowd."""
+        """Kill whatever is left and say how it ended: exit code (negative: signal), why, and if it was a crowd.
+
+        Two are one, if they were there for most of the time: the second can keep the first waiting as it likes.
+        """
         ended_by_itself = self.exit_code(ENDING_SECONDS if self.is_ending() else 0.0)
         self.kill()
         self.exit_code(ENDING_SECONDS)
         os.close(self.ended)
-        return {"exit_code": ended_by_itself, "reason": self.reason, "crowd": self.crowd}
+        return {"exit_code": ended_by_itself, "reason": self.reason, "crowd": 2 * self.with_others > self.looks}
 
 
 class Warm:
