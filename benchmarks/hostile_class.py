@@ -90,18 +90,26 @@ def wire(cheat: str, answer: str = "") -> Attack:
 
 NEAR = f"held = bytearray(b'x') * {LIMITS.memory_bytes * 9 // 10}\nwhile True: held[::4096] = bytes(len(held[::4096]))"
 SLOW = "import time\ndef slow():\n    while True: {}"
-FEW = CROWD.replace("range(14)", "range(3)")
+REST = "\nimport time; time.sleep(60)"  # as long as it may: what it started would end with it
+LONG = CROWD.replace("60", "600")
 REFUSALS = "\n".join(f"    libc.syscall({call[COLUMN]}, {call[2]})" for call in REFUSED.values())
-SCARCE = f"{CALL}\nfor _ in range(10_000):\n{REFUSALS}", TERMINALS, TIMERS, SOCKETS.replace("KIND", "connected()")
-BOMBS = tuple(SOURCE_BOMBS.values()) * 3
+SCARCE = (
+    f"{CALL}\nfor _ in range(10_000):\n{REFUSALS}",
+    TERMINALS,
+    TIMERS,
+    SOCKETS.replace("KIND", "connected()") + REST,
+)
+BOMBS = tuple(SOURCE_BOMBS.values())
 CROWDED = {f"more/{number}.ipynb": b"{}" for number in range(3000)}
 ATTACKS = {
     "a fork bomb": Attack((DEATHS["a fork bomb"],)),
     "threads, and a full disk": Attack((DEATHS["a crowd of threads"], DEATHS["a full disk"]), cells=2),
     "a memory hog of many": Attack((DEATHS["a memory hog of many"].replace("range(10)", "range(5)"),)),  # may be made
     "near the limit of memory": Attack((NEAR,)),
-    "a crowd on its processor": Attack((CROWD,)),
-    "a few on its processor": Attack((FEW,), cells=1 + MOST_WAITING),  # in which its first thread waits for them
+    "a crowd on its processor": Attack((LONG,)),
+    "a few on its processor": Attack(
+        (LONG.replace("range(14)", "range(3)"),), cells=1 + MOST_WAITING
+    ),  # in which its first thread waits for them
     "a flood of output": Attack((DEATHS["a flood of output"],)),
     "kills everybody, and stops": Attack((DEATHS["kills everybody"], DEATHS["a stop"]), cells=2),
     "computes in every answer": Attack((SLOW.format("pass"),), "slow()"),
@@ -112,8 +120,8 @@ ATTACKS = {
     "no end of messages": wire("no end of messages"),
     "outputs without end": wire("outputs without end"),
     "nested as deep as it goes": wire("nested as deep as it goes"),
-    "memory that is handed on": Attack((HAND_ON.format(flags=HANDED["by threads"]),)),
-    "what the machine has few of": Attack((*SCARCE, SLOW.format("time.sleep(9)") + "\nslow()"), cells=1 + len(SCARCE)),
+    "memory that is handed on": Attack((HAND_ON.format(flags=HANDED["by threads"]) + REST,)),
+    "what the machine has few of": Attack(SCARCE, cells=len(SCARCE)),
     "a notebook of bombs": Attack(BOMBS, cells=len(BOMBS)),
     "a file without end": Attack(files={f"{SET}.ipynb": b'{"cells":' * (MAX_BYTES // 9), **CROWDED}),
 }
