@@ -107,9 +107,8 @@ ATTACKS = {
     "a memory hog of many": Attack((DEATHS["a memory hog of many"].replace("range(10)", "range(5)"),)),  # may be made
     "near the limit of memory": Attack((NEAR,)),
     "a crowd on its processor": Attack((LONG,)),
-    "a few on its processor": Attack(
-        (LONG.replace("range(14)", "range(3)"),), cells=1 + MOST_WAITING
-    ),  # in which its first thread waits for them
+    # its first thread waits for the others, which may be four times its limit
+    "a few on its processor": Attack((LONG.replace("range(14)", "range(3)"),), cells=1 + MOST_WAITING),
     "a flood of output": Attack((DEATHS["a flood of output"],)),
     "kills everybody, and stops": Attack((DEATHS["kills everybody"], DEATHS["a stop"]), cells=2),
     "computes in every answer": Attack((SLOW.format("pass"),), "slow()"),
