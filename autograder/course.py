@@ -142,6 +142,10 @@ class Course:
         """A time of the gradebook (UTC, without a zone) in the course's zone, such as "2027-03-01 18:00:00 CET"."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone).strftime(STAMP_FORMAT)
 
+    def zone_of(self, name: str | None, offset: int | None) -> tzinfo | int:
+        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
+        return offset if offset is not None else (name and gettz(name)) or self.zone
+
     @property
     def source_folder(self) -> Path:
         return self.root / str(self.dirs.source_directory)
