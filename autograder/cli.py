@@ -180,6 +180,7 @@ def grade(
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
     from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.counting import attempts_that_count
     from autograder.gradebook.reader import Standing, lateness, scores
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
@@ -204,8 +205,9 @@ def grade(
         _say_all(ensure_assignment(course, course.set_files(name)), "yellow")
         rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
-            steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
-            watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
+            folders, chosen = attempts_that_count(course, name, students or [*handed_in], settings, make_executor)
+            steps = grade_set(course, store, name, settings, make_executor, folders)
+            watched = bar.track(steps, total=len(folders), description=f"grading {name}")
             # the gradebook's writer takes the results as they come, some hundred at a time
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
@@ -217,7 +219,7 @@ def grade(
             row |= {"mark": one.total if row["status"] == GRADED else None, "marked": one.known, "excused": one.excused}
         if not as_json:
             _say_graded(name, rows)
-            _say_all([*written.remarks, *lateness(course, name, found)], "yellow")
+            _say_all([*chosen, *written.remarks, *lateness(course, name, found)], "yellow")
     if not sets:
         for student, name in course.unknown_folders():
             err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
@@ -281,10 +283,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only show what would 
 @click.option("--until", default="", metavar="TIME", help="Such as '2027-03-01 18:00', in the course's zone.")
 @undo_option
 def extend(course: Course, name: str, who: Names, days: float, hours: float, until: str, undo: bool) -> None:
-    """Give students more time for a set, before or after they hand it in.
-
-    It counts from the set's due date and takes the place of an earlier extension. Marks follow at once.
-    """
+    """Give students more time than the due date, before or after they hand in; it replaces an earlier extension."""
     from autograder.gradebook.students import extend as extend_for
 
     _say_done(extend_for(course, name, who, timedelta(days=days, hours=hours), until, undo))
@@ -309,13 +308,25 @@ def excuse(course: Course, name: str, who: Names, undo: bool) -> None:
 @undo_option
 @dry_option
 def full_marks(course: Course, name: str, exercises: Names, undo: bool, dry_run: bool) -> None:
-    """Give everybody full marks for exercises of a set, also those who are graded later.
-
-    An EXERCISE is called as in the report: by its grade_id, with or without '-tests'.
-    """
+    """Give everybody full marks for exercises, called as in the report; also to those who are graded later."""
     from autograder.gradebook.students import full_marks as give_full_marks
 
     _say_done(give_full_marks(course, name, exercises, undo, dry_run), dry_run)
+
+
+@students.command()
+@course_option
+@set_argument
+@click.argument("policy", type=click.Choice(["newest", "last-on-time", "best"]))
+def attempts(course: Course, name: str, policy: str) -> None:
+    """Say which of a student's attempts at a set counts, from the next `grade` on (by default the newest).
+
+    'last-on-time' is the newest that came before the due date and extension, and the newest of all where none did.
+    'best' grades every attempt and takes the most points, penalties counted; a person's marks do not decide.
+    """
+    from autograder.gradebook.counting import set_policy
+
+    _say_done(set_policy(course, name, policy))
 
 
 @students.command()

@@ -34,6 +34,8 @@ CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
 PRIVATE = (CATALOGUE, SET_CHECKS)  # what stands beside a set's notebook and never reaches students
 
+EARLIER = "attempts"  # in the folder of a student's newest attempt: the folder of those before it
+
 log = logging.getLogger(__name__)
 
 

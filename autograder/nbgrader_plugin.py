@@ -116,6 +116,7 @@ def _autograde(self: Any) -> None:
         BaseConverter.start(self)
         return
     # takes a while to import, and most of nbgrader's commands grade nothing
+    from autograder.gradebook.counting import attempts_that_count
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
     from autograder.grading.store import Store
@@ -137,13 +138,14 @@ def _autograde(self: Any) -> None:
             students = [s for s in students if s not in self.coursedir.student_id_exclude.split(",")]
             for remark in ensure_assignment(course, course.set_files(name)):
                 self.log.warning(remark)
-            steps = grade_set(course, Store(course.results_folder), name, settings, students)
+            folders, chosen = attempts_that_count(course, name, students, settings)
+            steps = grade_set(course, Store(course.results_folder), name, settings, folders=folders)
             written = write(course, map(noted, steps))
             problems += written.problems
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
-            for remark in [*written.remarks, *lateness(course, name)]:
+            for remark in [*chosen, *written.remarks, *lateness(course, name)]:
                 self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]

@@ -10,13 +10,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.course import Course, CourseError
+from autograder.course import EARLIER, Course, CourseError
 from autograder.files import write_atomically
 
 FILE = "decisions.json"
 DROPPED = "dropped"
 ROWS = "gradebook.json"  # in a dropped student's folder: the rows that stood in the gradebook
 
+NEWEST, LAST_ON_TIME, BEST = POLICIES = ("newest", "last-on-time", "best")
 STUDENT = ("id", "first_name", "last_name", "email", "lms_user_id")
 
 
@@ -25,10 +26,13 @@ class Decisions:
     """What holds for one set: who is `excused`, and `full_marks` by the grade_id of an exercise.
 
     Of full marks, by student, what stood there before: the manual score and whether somebody still had to mark it.
+    `attempts` says which of several counts, and `counts` for whom an earlier one does, with its place.
     """
 
     excused: list[str] = field(default_factory=list)
     full_marks: dict[str, dict[str, tuple[float | None, bool]]] = field(default_factory=dict)
+    attempts: str = NEWEST
+    counts: dict[str, str] = field(default_factory=dict)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -52,6 +56,13 @@ def decide(course: Course, name: str, decisions: Decisions) -> None:
     """Keep what was decided about a set. Raises OSError, CourseError."""
     kept = {**_read(course.root / FILE), name: asdict(decisions)}
     write_atomically(course.root / FILE, json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
+
+
+def folder_of(course: Course, decisions: Decisions, name: str, student: str) -> Path:
+    """The folder of the student's attempt at a set that counts."""
+    newest = course.step_folder("submitted", student, name)
+    earlier = newest / EARLIER / decisions.counts.get(student, "")
+    return earlier if student in decisions.counts and earlier.is_dir() else newest
 
 
 def dropped(course: Course) -> dict[str, dict[str, Any]]:

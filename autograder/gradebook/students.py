@@ -223,7 +223,11 @@ def _moved(course: Course, student: str, source: Path, target: Path, dry: bool) 
     steps = (course.step_folder(step, name, "*").relative_to(course.root) for step in ("submitted", "autograded"))
     pages = course.feedback_folder.relative_to(course.root) / name / "*"
     results = course.results_folder.relative_to(course.root)
-    for pattern in (*steps, pages, results / "*" / f"{name}.json", results / "*" / ".before" / f"{name}.json"):
+    for pattern in (
+        *steps,
+        pages,
+        *(results / below / f"{name}.json" for below in ("*", "*/.before", "*/.attempts/*/*")),
+    ):
         for path in sorted(source.glob(str(pattern))):
             if not dry:
                 place = target / path.relative_to(source)

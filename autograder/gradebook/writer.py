@@ -33,7 +33,7 @@ from autograder.course import Course, SetFiles
 from autograder.files import is_safe_name
 from autograder.gradebook.autograded import any_database_takes, changed_answers, write_autograded
 from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
-from autograder.gradebook.decisions import decided
+from autograder.gradebook.decisions import decided, folder_of
 from autograder.gradebook.reader import CellScore, Standing, count_lateness
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
@@ -87,9 +87,10 @@ def write(course: Course, results: Iterable[Result]) -> Written:
 
 def _write_group(course: Course, group: dict[str, Result], written: Written) -> None:
     files = course.set_files(next(iter(group.values())).assignment)
-    stamps = {}
-    for student in group:
-        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, files.name))
+    stamps, decisions = {}, decided(course, files.name)
+    folders = {student: folder_of(course, decisions, files.name, student) for student in group}
+    for student, folder in folders.items():
+        stamps[student], remark = read_timestamp(folder)
         if remark:
             written.remarks.append(f"{student}: {remark}")
     try:
@@ -108,7 +109,7 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
             written.remarks.append(remark)
     for student, result in group.items():
         try:
-            write_autograded(course, files, result, stamps[student] is not None)
+            write_autograded(course, files, result, folders[student] if stamps[student] else None)
         except OSError as error:
             where = course.step_folder("autograded", student, files.name)
             written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")

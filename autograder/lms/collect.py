@@ -12,20 +12,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import datetime, timedelta
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import dateutil.parser
 
-from autograder.course import Course, CourseError
+from autograder.course import EARLIER, Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
-from autograder.gradebook.decisions import dropped
+from autograder.gradebook.decisions import decided, dropped, folder_of
 from autograder.gradebook.reader import Standing, class_list, due_and_points, lateness, scores
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
-from autograder.lms.attempts import EARLIER, Attempt, Shelf
+from autograder.lms.attempts import Attempt, Shelf
 from autograder.lms.csv_files import csv_text
 from autograder.lms.filenames import OF_TEST_STUDENT, Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
@@ -144,7 +145,8 @@ class _Collection:
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
         known, new = scores(self.course, self.name), Standing(due=self.due)
-        times = {s: read_timestamp(folder)[0] for s, folder in self.course.submissions(self.name).items()}
+        counted = partial(folder_of, self.course, decided(self.course, self.name), self.name)
+        times = {student: read_timestamp(counted(student))[0] for student in self.course.submissions(self.name)}
         come = {
             student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
             for student, moment in {**times, **(self.came if self.dry else {})}.items()

@@ -2,126 +2,43 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import logging
-import re
-import shutil
-import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from downloads import archive
 from nbgrader.api import Gradebook
-from nbgrader.preprocessors import AssignLatePenalties
-from tiny_course import GOOD, SET, answered, make_course, source_notebook, submit, write_source
+from one_mark import (
+    BERLIN,
+    ZERO,
+    exported,
+    graded,
+    late_course,
+    mark,
+    nbgraders_mark,
+    page,
+    result,
+    run,
+)
+from tiny_course import GOOD, SET, answered, make_course, source_notebook, write_source
 
-from autograder.cli import cli
 from autograder.course import Course
 from autograder.doctor import examine
 from autograder.gradebook.assignment import REMOVED, ensure_assignment
 from autograder.gradebook.reader import scores
-from autograder.gradebook.writer import Written, write
-from autograder.grading.store import Store
 from autograder.lms.collect import collect
 from autograder.lms.export import marks
-from autograder.results import PASSED, Check, Exercise, Result
+from autograder.results import PASSED, Check
 from autograder.timestamps import read_timestamp
 
-ZERO = 'c.LateSubmissionPlugin.penalty_method = "zero"'
-BERLIN = 'c.Exchange.timezone = "Europe/Berlin"'
-DUE = "2027-03-01 18:00 CET"
 WORKSHEET = (
     "Identifier,Full name,ID number,Email address,Status,Grade,Maximum Grade,Grade can be changed,"
     "Last modified (submission),Last modified (grade)\n"
     'Participant 11,Ada Able,ada,ada@x.org,Submitted,,7.00,Yes,"Monday, 1 March 2027, 5:58 PM",-\n'
     'Participant 12,Bob Baker,bob,bob@x.org,Submitted,,7.00,Yes,"Monday, 1 March 2027, 6:20 PM",-\n'
 )
-
-
-@pytest.fixture(autouse=True)
-def server_in_utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The clock of a server, whatever the clock of this machine."""
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
-
-
-def result(student: str, *checks: Check) -> Result:
-    """Four points, one point, and an answer for two that a person has to mark."""
-    return Result(
-        student,
-        SET,
-        "k",
-        exercises=[
-            Exercise("double-tests", "Double", 4, score=4.0, solution_ids=["double"], checks=list(checks)),
-            Exercise("quadruple-tests", "Quadruple", 1, score=1.0, solution_ids=["quadruple"]),
-            Exercise("why", "Why?", 2, "written", solution_ids=["why"]),
-        ],
-        notebook=json.loads(json.dumps(answered(**GOOD))),
-    )
-
-
-def graded(course: Course, *results: Result, due: str = DUE) -> Written:
-    """What `grade` does with results that are there."""
-    ensure_assignment(course, course.set_files(SET))
-    if due:
-        with Gradebook(course.db_url, "tiny") as book:
-            book.update_or_create_assignment(SET, duedate=due)
-    for each in results:
-        Store(course.results_folder).put(each)
-    return write(course, results)
-
-
-def mark(course: Course, student: str, cell: str, score: float) -> None:
-    """What a person does in formgrader."""
-    with Gradebook(course.db_url, "tiny") as book:
-        grade = book.find_grade(cell, SET, SET, student)
-        grade.manual_score, grade.needs_manual_grade = score, False
-        book.db.commit()
-
-
-def nbgraders_mark(course: Course, student: str) -> float:
-    """What nbgrader makes of the gradebook as it is: its rule for lateness, then its export."""
-    who = {"notebook": SET, "assignment": SET, "student": student, "db_url": course.db_url}
-    rule = AssignLatePenalties(config=course.config, log=logging.getLogger("quiet"))
-    rule.preprocess(answered(), {"nbgrader": who})
-    with Gradebook(course.db_url, "tiny") as book:
-        submission = book.find_submission(SET, student)
-        return max(0.0, submission.score - submission.late_submission_penalty)
-
-
-def run(course: Course, *arguments: str) -> str:
-    """The output of a command that succeeds, stderr in it."""
-    done = CliRunner().invoke(cli, [*arguments, "--course", str(course.root)])
-    assert done.exit_code == 0, done.output
-    return done.output
-
-
-def exported(course: Course, student: str) -> dict[str, str]:
-    path = course.root / "marks.csv"
-    run(course, "export", "-o", str(path))
-    return next(row for row in csv.DictReader(io.StringIO(path.read_text())) if row["id"] == student)
-
-
-def page(course: Course, student: str) -> str:
-    """The words of the student's page."""
-    run(course, "feedback")
-    return (course.feedback_folder / student / SET / f"{SET}.html").read_text()
-
-
-def late_course(folder: Path, *more: str) -> Course:
-    """Ada's submission came 20 minutes late, Bob's in time; late work gets nothing."""
-    course = make_course(folder / "course", "\n".join((ZERO, BERLIN, *more)))
-    submit(course, "ada", answered(**GOOD), timestamp="2027-03-01 17:20:00 UTC")
-    submit(course, "bob", answered(**GOOD), timestamp="2027-03-01 16:58:00 UTC")
-    return course
+pytestmark = pytest.mark.usefixtures("server_in_utc")
 
 
 # --- zones -----------------------------------------------------------------------------------------------------------
@@ -290,190 +207,3 @@ def test_grade_says_who_came_late_and_by_which_clock(tmp_path: Path) -> None:
     told = run(course, "grade", "--sandbox", "none", "--json")
     ada, bob = json.loads(told[told.index("[{") :])
     assert "0:20:00 late" in ada["late"] and ada["late_penalty"] == 5.0 and bob["late"] == ""
-
-
-# --- decisions about students ----------------------------------------------------------------------------------------
-
-
-def decided_course(folder: Path) -> Course:
-    """As `late_course`, with Bob's `double` wrong and his answer to "why" empty; graded by the command."""
-    course = late_course(folder)
-    submit(course, "bob", answered(**{**GOOD, "double": "def double(x):\n    return x ** 2", "why": ""}))
-    graded(course)
-    run(course, "grade", "--sandbox", "none", "--jobs", "1")
-    return course
-
-
-def said(course: Course, student: str) -> float | str:
-    """The one mark that every command, every page and nbgrader's own gradebook say."""
-    run(course, "report")
-    told = run(course, "grade", "--sandbox", "none", "--jobs", "1", "--json")
-    (row,) = (row for row in json.loads(told[told.index("[{") :]) if row["student"] == student)
-    report = (course.report_folder / f"{SET}.html").read_text()
-    in_report = re.search(rf'>{student}</a></th><td class="num" data-v="([^"]*)">', report)
-    on_page = re.search(r"Score: </span>(\S+) ", page(course, student))
-    line = exported(course, student)
-    assert in_report
-    marks = [in_report[1], on_page[1] if on_page else "", line["score"], "" if row["excused"] else row["mark"]]
-    with Gradebook(course.db_url, "tiny") as book:
-        stored = book.find_submission(SET, student)
-        if not row["excused"]:
-            marks += [stored.score - stored.late_submission_penalty, nbgraders_mark(course, student)]
-    one, *others = {str(float(each)) if each != "" else line["status"] for each in marks}
-    assert not others, marks
-    return float(one) if one[0].isdigit() else one
-
-
-def test_with_an_extension_all_say_the_same(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    assert said(course, "ada") == 0.0
-    extend = "students", "extend", SET, "ada"
-    told = run(course, *extend, "--hours", "1")
-    assert f"ada: {SET} is extended by 1:00:00: due 2027-03-01 19:00:00 CET" in told
-    assert run(course, *extend, "--hours", "1") == told and said(course, "ada") == 5.0
-    assert exported(course, "ada")["extension_seconds"] == "3600"
-    run(course, *extend, "--until", "2027-03-01 18:10")
-    assert said(course, "ada") == 0.0, "the last one counts, not the sum"
-    run(course, *extend, "--until", "2027-03-01 17:20 UTC")
-    assert said(course, "ada") == 5.0
-    for _ in range(2):
-        run(course, *extend, "--undo")
-        assert said(course, "ada") == 0.0
-
-
-def test_an_extension_may_come_before_the_work_and_before_any_grading(tmp_path: Path) -> None:
-    course = late_course(tmp_path)
-    with Gradebook(course.db_url, "tiny") as book:
-        book.update_or_create_assignment(SET, duedate=DUE)
-        book.update_or_create_student("cat")
-    run(course, "students", "extend", SET, "ada", "cat", "--days", "0.5")
-    assert exported(course, "cat")["status"] == "not submitted"
-    run(course, "grade", "--sandbox", "none", "--jobs", "1")
-    assert said(course, "ada") == 5.0
-
-
-def test_with_an_excuse_all_say_the_same(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    with Gradebook(course.db_url, "tiny") as book:
-        book.update_or_create_student("cat", first_name="Cat", last_name="Clark")
-    for _ in range(2):
-        told = run(course, "students", "excuse", SET, "ada", "cat")
-        assert f"ada: excused from {SET}" in told and said(course, "ada") == "excused"
-    assert "You are excused from this set" in page(course, "ada")
-    assert "Excused</dt><dd>1" in (course.report_folder / f"{SET}.html").read_text()
-    assert "came late" not in run(course, "export")
-    canvas = run(course, "export", "--format", "canvas", "--partial")
-    assert '"Clark, Cat",,cat,cat,,EX' in canvas and canvas.count("EX") == 2
-    assert "EX" not in run(course, "export", "--format", "moodle", "--partial")
-    run(course, "students", "excuse", SET, "ada", "cat", "--undo")
-    assert (said(course, "ada"), exported(course, "cat")["status"]) == (0.0, "not submitted")
-
-
-def test_with_full_marks_for_an_exercise_all_say_the_same(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    run(course, "students", "extend", SET, "ada", "--hours", "1")
-    mark(course, "ada", "double-tests", 3.0)
-    assert (said(course, "ada"), said(course, "bob")) == (4.0, 1.0)
-    give = "students", "full-marks", SET, "double"
-    would = run(course, *give, "--dry-run")
-    assert f"{SET}: full marks for double-tests (4) to 2 students" in would and said(course, "bob") == 1.0
-    for _ in range(2):
-        assert run(course, *give) in would
-        assert (said(course, "ada"), said(course, "bob")) == (5.0, 5.0)
-    submit(course, "cat", answered(quadruple=GOOD["quadruple"]))
-    submit(course, "dan", b"no notebook")
-    run(course, "grade", "--sandbox", "none", "--jobs", "1", "--force")
-    assert (said(course, "ada"), said(course, "bob"), said(course, "cat")) == (5.0, 5.0, 5.0)
-    assert exported(course, "dan")["score"] == "", "what was not graded has no marks"
-    mark(course, "bob", "double-tests", 2.0)
-    run(course, *give, "--undo")
-    assert (said(course, "ada"), said(course, "bob"), said(course, "cat")) == (4.0, 3.0, 1.0)
-    assert "for 0 students" in run(course, *give, "--undo")
-
-
-def test_a_penalty_that_depends_on_the_mark_follows_full_marks(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    mark(course, "ada", "double-tests", 1.0)
-    run(course, "students", "full-marks", SET, "double-tests")
-    assert (said(course, "ada"), exported(course, "ada")["late_penalty"]) == (0.0, "5")
-
-
-def everything(course: Course) -> str:
-    """What all commands say and write of the class."""
-    words = [run(course, "grade", "--sandbox", "none", "--jobs", "1"), run(course, "export", "--format", "json")]
-    words += [run(course, "report"), run(course, "export", "--format", "canvas"), run(course, "feedback")]
-    words += [path.read_text() for path in sorted(course.report_folder.glob("*.html"))]
-    with Gradebook(course.db_url, "tiny") as book:
-        words += [each.id for each in (*book.students, *book.assignment_submissions(SET))]
-        words += [str(book.notebook_submission_dicts(SET, SET)), str(book.student_dicts())]
-    return " ".join([*words, *map(str, course.root.glob("[!d]*/**/*"))])
-
-
-def test_who_is_dropped_vanishes_everywhere_and_comes_back_whole(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    run(course, "students", "extend", SET, "ada", "--hours", "1")
-    mark(course, "ada", "why", 2.0)
-    assert said(course, "ada") == 7.0 and "ada" in everything(course)
-    before = sorted(course.root.glob("[!d]*/**/*")), exported(course, "ada"), page(course, "ada")
-    assert "ada: dropped; " in run(course, "students", "drop", "ada", "--dry-run") and said(course, "ada") == 7.0
-    for _ in range(2):
-        run(course, "students", "drop", "ada")
-        words = everything(course)
-        assert "ada" not in words and "bob" in words
-    for roster in ({}, {"roster_file": tmp_path / "roster.csv"}):
-        (tmp_path / "roster.csv").write_text("id,name\nada,Ada Able\nbob,Bob Baker\n")
-        done = collect(course, [archive(tmp_path / "a.zip", {f"ada/{SET}.ipynb": b"{}"})], SET, **roster)
-        assert [(row.action, row.student) for row in done.rows] == [("ignored", "ada")] and not done.problems
-        (course.report_folder / f"collected-{SET}.csv").unlink()
-    assert "ada" not in everything(course)
-    run(course, "students", "drop", "ada", "--undo")
-    assert said(course, "ada") == 7.0 and not (course.root / "dropped" / "ada").exists()
-    assert before == (sorted(course.root.glob("[!d]*/**/*")), exported(course, "ada"), page(course, "ada"))
-    assert "ada: was not dropped" in run(course, "students", "drop", "ada", "--undo")
-
-
-def test_a_drop_that_was_interrupted_is_completed(tmp_path: Path) -> None:
-    course = decided_course(tmp_path)
-    work = course.root / "submitted" / "ada" / SET
-    run(course, "students", "drop", "ada")
-    shutil.move(course.root / "dropped" / "ada" / "submitted", course.root / "submitted-again")
-    shutil.move(course.root / "submitted-again" / "ada", work.parent)
-    run(course, "students", "drop", "ada")
-    assert not work.exists()
-    run(course, "students", "drop", "ada", "--undo")
-    assert work.is_dir() and said(course, "ada") == 0.0
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said_so"),
-    [
-        (("extend", SET, "eve", "--days", "1"), "there is no student 'eve'"),
-        (("extend", "ps0", "ada", "--days", "1"), "there is no set 'ps0'"),
-        (("extend", SET, "ada"), "no time would be added"),
-        (("extend", SET, "ada", "--until", "2027-02-01"), "no time would be added"),
-        (("extend", SET, "ada", "--until", "soon"), "'soon' is no time"),
-        (("excuse", SET, "ada", "eve"), "there is no student 'eve'"),
-        (("excuse", "ps0", "ada"), "there is no set 'ps0'"),
-        (("drop", "eve"), "there is no student 'eve'"),
-        (("full-marks", "ps0", "double"), "there is no set 'ps0'"),
-        (("full-marks", SET, "triple"), "there is no exercise 'triple'"),
-    ],
-)
-def test_who_and_what_is_not_known_is_said_in_a_line(tmp_path: Path, arguments: list[str], said_so: str) -> None:
-    course = late_course(tmp_path)
-    graded(course, result("ada"))
-    before = everything_kept(course)
-    done = CliRunner().invoke(cli, ["students", *arguments, "--course", str(course.root)])
-    assert done.exit_code == 1 and said_so in done.output and len(done.output.strip().splitlines()) == 1
-    assert everything_kept(course) == before
-
-
-def everything_kept(course: Course) -> list[tuple[str, bytes]]:
-    return [(str(path), path.read_bytes()) for path in sorted(course.root.glob("**/*")) if path.is_file()]
-
-
-def test_a_set_that_is_not_due_cannot_be_extended(tmp_path: Path) -> None:
-    course = late_course(tmp_path)
-    graded(course, result("ada"), due="")
-    arguments = ["students", "extend", SET, "ada", "--days", "1", "--course", str(course.root)]
-    assert "has no due date" in CliRunner().invoke(cli, arguments).output
