@@ -24,6 +24,7 @@ from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.decisions import decided, folder_of
 from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
@@ -64,9 +65,10 @@ def configure(c: Any) -> None:
 
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
-    """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
+    """As NbGraderAPI.get_submitted_timestamp, of the attempt that counts, but None for one that cannot be read."""
     dirs = self.coursedir
-    return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
+    newest = Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id))
+    return read_timestamp(folder_of(newest, decided(Path(dirs.root), assignment_id), student_id))[0]
 
 
 def _course(converter: Any) -> Course:

@@ -6,13 +6,14 @@ An earlier attempt stays where `collect` put it; `decisions.json` says that it c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from datetime import datetime, timedelta
 from pathlib import Path
 
 from autograder.course import EARLIER, Course
 from autograder.gradebook.decisions import BEST, NEWEST, decide, decided, folder_of
 from autograder.gradebook.reader import CellScore, Standing, count_lateness, due_and_points, scores
-from autograder.grading.runner import Executor, Settings, grade_set
+from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
 from autograder.results import GRADED
 from autograder.timestamps import read_timestamp
@@ -21,9 +22,9 @@ from autograder.timestamps import read_timestamp
 def set_policy(course: Course, name: str, policy: str) -> list[str]:
     """Decide which attempts at a set count from the next `grade` on; returns a line. Raises CourseError, OSError."""
     course.set_files(name)
-    decisions = decided(course, name)
+    decisions = decided(course.root, name)
     decisions.attempts = policy
-    decide(course, name, decisions)
+    decide(course.root, name, decisions)
     return [f"{name}: of several attempts the {policy} counts, from the next `grade` on"]
 
 
@@ -39,7 +40,7 @@ def attempts_that_count(
     For the best, every attempt is graded; a tie is the later one's. Answers that a person marks do not decide.
     Raises AutograderError, OSError.
     """
-    decisions = decided(course, name)
+    decisions = decided(course.root, name)
     found = {} if decisions.attempts == NEWEST else {s: _attempts(course, name, s) for s in students}
     standings, (due, _) = scores(course, name), due_and_points(course, name)
     worth: dict[str, dict[str, tuple[float, bool, datetime, int]]] = {student: {} for student in found}
@@ -61,18 +62,20 @@ def attempts_that_count(
             worth[student][place] = (value, not place, moment or datetime.min, int(place or 0))
     for student in students:
         places = worth.get(student, {})
-        best = max(places, key=lambda place, of=places: of[place], default="")
+        best = max(places, key=places.__getitem__, default="")
         decisions.counts.pop(student, None)
         if best:
             decisions.counts[student] = best
         if places and decisions.attempts == BEST and (result := _store(course, name, best).get(name, student)):
             Store(course.results_folder).put(result)  # it need not run again
-    if decisions != decided(course, name):
-        decide(course, name, decisions)
+    if decisions != decided(course.root, name):
+        decide(course.root, name, decisions)
     said = [
         f"{s}: attempt {place} counts ({decisions.attempts})" for s, place in decisions.counts.items() if s in found
     ]
-    return {student: folder_of(course, decisions, name, student) for student in students}, said
+    return {
+        student: folder_of(course.step_folder("submitted", student, name), decisions, student) for student in students
+    }, said
 
 
 def _attempts(course: Course, name: str, student: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.course import EARLIER, Course, CourseError
+from autograder.course import EARLIER, CourseError
 from autograder.files import write_atomically
 
 FILE = "decisions.json"
@@ -43,32 +43,31 @@ def _read(path: Path) -> dict[str, Any]:
         raise CourseError(f"{path} cannot be read ({error}); mend it, or remove it to forget what it says") from error
 
 
-def decided(course: Course, name: str) -> Decisions:
-    """What was decided about a set. Raises CourseError for a file that cannot be read."""
-    path = course.root / FILE
+def decided(root: Path, name: str) -> Decisions:
+    """What was decided about a set of the course in a folder. Raises CourseError for a file that cannot be read."""
+    path = root / FILE
     try:
         return Decisions(**_read(path).get(name, {}))
     except TypeError as error:
         raise CourseError(f"{path} says what this version does not know: {error}") from error
 
 
-def decide(course: Course, name: str, decisions: Decisions) -> None:
+def decide(root: Path, name: str, decisions: Decisions) -> None:
     """Keep what was decided about a set. Raises OSError, CourseError."""
-    kept = {**_read(course.root / FILE), name: asdict(decisions)}
-    write_atomically(course.root / FILE, json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
+    kept = {**_read(root / FILE), name: asdict(decisions)}
+    write_atomically(root / FILE, json.dumps(kept, ensure_ascii=False, indent=1).encode() + b"\n")
 
 
-def folder_of(course: Course, decisions: Decisions, name: str, student: str) -> Path:
-    """The folder of the student's attempt at a set that counts."""
-    newest = course.step_folder("submitted", student, name)
+def folder_of(newest: Path, decisions: Decisions, student: str) -> Path:
+    """The folder of the student's attempt that counts, which is the newest or one of those below it."""
     earlier = newest / EARLIER / decisions.counts.get(student, "")
     return earlier if student in decisions.counts and earlier.is_dir() else newest
 
 
-def dropped(course: Course) -> dict[str, dict[str, Any]]:
+def dropped(root: Path) -> dict[str, dict[str, Any]]:
     """By id, the dropped students as `reader.class_list` has the others. Raises CourseError."""
     found: dict[str, dict[str, Any]] = {}
-    for path in sorted((course.root / DROPPED).glob(f"*/{ROWS}")):
+    for path in sorted((root / DROPPED).glob(f"*/{ROWS}")):
         row = {"id": path.parent.name, **next(iter(_read(path)["student"]), {})}
         found[row["id"]] = {key: row.get(key) or "" for key in STUDENT}
     return found

@@ -143,7 +143,7 @@ def scores(course: Course, name: str) -> dict[str, Standing]:
 def standings(db: Session, course: Course, name: str) -> dict[str, Standing]:
     """`scores` as they are in a transaction. Raises CourseError."""
     found = _scores(db, name)
-    for student in {*decided(course, name).excused} - {*dropped(course)}:
+    for student in {*decided(course.root, name).excused} - {*dropped(course.root)}:
         found.setdefault(student, Standing()).excused = True
     count_lateness(course, found)
     return found

@@ -13,6 +13,7 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +70,10 @@ def excuse(course: Course, name: str, students: Sequence[str], undo: bool = Fals
     """Excuse students from a set: they have no mark for it. Raises CourseError for who and what is not known."""
     course.set_files(name)
     _must_know(course, students)
-    decisions = decided(course, name)
+    decisions = decided(course.root, name)
     others = {*decisions.excused} - {*students}
     decisions.excused = sorted(others if undo else {*others, *students})
-    decide(course, name, decisions)
+    decide(course.root, name, decisions)
     return [f"{student}: {'not ' * undo}excused from {name}" for student in students]
 
 
@@ -86,7 +87,7 @@ def full_marks(course: Course, name: str, exercises: Sequence[str], undo: bool =
     graded = [student for student, one in scores(course, name).items() if one.begun]
 
     def work(db: Session) -> list[str]:
-        rows, decisions = rows_of(db, name, graded), decided(course, name)
+        rows, decisions = rows_of(db, name, graded), decided(course.root, name)
         lines = []
         for cell in [_exercise(rows, name, exercise) for exercise in exercises]:
             before, most = decisions.full_marks.get(cell, {}), rows.points[cell]
@@ -107,7 +108,7 @@ def full_marks(course: Course, name: str, exercises: Sequence[str], undo: bool =
             db.rollback()
         else:
             _count_penalties(db, course, name, rows)
-            decide(course, name, decisions)
+            decide(course.root, name, decisions)
         return lines
 
     return remarks + in_transaction(course, work)
@@ -118,14 +119,14 @@ def drop(course: Course, students: Sequence[str], undo: bool = False, dry: bool 
 
     Raises CourseError for who is not known, OSError where a folder is in the way.
     """
-    gone = dropped(course)
+    gone = dropped(course.root)
     _must_know(course, students, gone)
     lines = []
     for student in students:
         away = course.root / DROPPED / student
         if not undo:
             if not dry:
-                in_transaction(course, lambda db, s=student, file=away / ROWS: _take_out(db, s, file))
+                in_transaction(course, partial(_take_out, student=student, file=away / ROWS))
             moved = len([*_moved(course, student, course.root, away, dry)])
             lines.append(f"{student}: dropped; {plural(moved, 'folder or file', 'folders and files')} in {away}")
         elif student not in gone:
@@ -133,8 +134,7 @@ def drop(course: Course, students: Sequence[str], undo: bool = False, dry: bool 
         else:
             moved = len([*_moved(course, student, away, course.root, dry)])
             if not dry:
-                rows = json.loads((away / ROWS).read_bytes())
-                in_transaction(course, lambda db, rows=rows: _put_back(db, rows))
+                in_transaction(course, partial(_put_back, file=away / ROWS))
                 shutil.rmtree(away)
             lines.append(f"{student}: is back, with {plural(moved, 'folder or file', 'folders and files')}")
     return lines
@@ -159,7 +159,7 @@ def _exercise(rows: Rows, name: str, exercise: str) -> str:
 def _moment(course: Course, words: str) -> datetime:
     """A time in UTC without a zone, of words that count in the course's zone unless they name one."""
     try:
-        moment = dateutil.parser.parse(words, tzinfos=course.zone_of)
+        moment: datetime = dateutil.parser.parse(words, tzinfos=course.zone_of)
     except NO_DATE as error:
         raise CourseError(f"{words!r} is no time; write it like '2027-03-01 18:00'") from error
     return moment.astimezone(UTC).replace(tzinfo=None)
@@ -199,8 +199,9 @@ def _as_json(value: datetime | timedelta) -> str | float:
     return value.total_seconds() if isinstance(value, timedelta) else value.isoformat()
 
 
-def _put_back(db: Session, rows: dict[str, list[Row]]) -> None:
+def _put_back(db: Session, file: Path) -> None:
     """The rows stand in the gradebook again, except those of sets, notebooks and cells that are there no more."""
+    rows: dict[str, list[Row]] = json.loads(file.read_bytes())
     for kind in _of_student(""):
         table = kind.__table__
         mine = rows.get(table.name, [])

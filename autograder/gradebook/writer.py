@@ -87,8 +87,9 @@ def write(course: Course, results: Iterable[Result]) -> Written:
 
 def _write_group(course: Course, group: dict[str, Result], written: Written) -> None:
     files = course.set_files(next(iter(group.values())).assignment)
-    stamps, decisions = {}, decided(course, files.name)
-    folders = {student: folder_of(course, decisions, files.name, student) for student in group}
+    stamps, decisions = {}, decided(course.root, files.name)
+    newest = {student: course.step_folder("submitted", student, files.name) for student in group}
+    folders = {student: folder_of(folder, decisions, student) for student, folder in newest.items()}
     for student, folder in folders.items():
         stamps[student], remark = read_timestamp(folder)
         if remark:
@@ -164,7 +165,7 @@ def _write_rows(
 ) -> None:
     """Some results of one set."""
     rows = rows_of(db, files.name, results)
-    decisions = decided(course, files.name)
+    decisions = decided(course.root, files.name)
     standings = {
         s: Standing({}, stamps[s], rows.due, row.extension or timedelta(), excused=s in decisions.excused)
         for s, row in rows.submissions.items()

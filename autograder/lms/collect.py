@@ -12,7 +12,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -109,7 +108,7 @@ def collect(
     if roster_file:
         roster = read_roster(roster_file)
     else:
-        rows = [*reversed(class_list(course)), *dropped(course).values()]
+        rows = [*reversed(class_list(course)), *dropped(course.root).values()]
         known = [Person.of_gradebook(row) for row in rows]
         roster = Roster({folded(person.id): person for person in known if usable_id(person.id)}.values())
     return _Collection(course, name, roster, dry_run).run(sources, limits)
@@ -123,7 +122,7 @@ class _Collection:
         self.done = Collected()
         self.others = set(course.set_names()) - {name}
         self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
-        self.dropped = dropped(course)
+        self.dropped = dropped(course.root)
         self.due = due_and_points(course, name)[0]
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
@@ -145,8 +144,9 @@ class _Collection:
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
         known, new = scores(self.course, self.name), Standing(due=self.due)
-        counted = partial(folder_of, self.course, decided(self.course, self.name), self.name)
-        times = {student: read_timestamp(counted(student))[0] for student in self.course.submissions(self.name)}
+        decisions = decided(self.course.root, self.name)
+        folders = self.course.submissions(self.name).items()
+        times = {student: read_timestamp(folder_of(newest, decisions, student))[0] for student, newest in folders}
         come = {
             student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
             for student, moment in {**times, **(self.came if self.dry else {})}.items()
