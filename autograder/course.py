@@ -34,6 +34,8 @@ CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
 PRIVATE = (CATALOGUE, SET_CHECKS)  # what stands beside a set's notebook and never reaches students
 
+EARLIER = "attempts"  # in the folder of a student's newest attempt: the folder of those before it
+
 log = logging.getLogger(__name__)
 
 
@@ -141,6 +143,10 @@ class Course:
     def clock(self, moment: datetime) -> str:
         """A time of the gradebook (UTC, without a zone) in the course's zone, such as "2027-03-01 18:00:00 CET"."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone).strftime(STAMP_FORMAT)
+
+    def zone_of(self, name: str | None, offset: int | None) -> tzinfo | int:
+        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
+        return offset if offset is not None else (name and gettz(name)) or self.zone
 
     @property
     def source_folder(self) -> Path:

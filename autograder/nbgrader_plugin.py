@@ -26,6 +26,7 @@ from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.decisions import decided, folder_of
 from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
@@ -68,9 +69,10 @@ def configure(c: Any) -> None:
 
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
-    """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
+    """As NbGraderAPI.get_submitted_timestamp, of the attempt that counts, but None for one that cannot be read."""
     dirs = self.coursedir
-    return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
+    newest = Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id))
+    return read_timestamp(folder_of(newest, decided(Path(dirs.root), assignment_id), student_id))[0]
 
 
 def _course(converter: Any) -> Course:
@@ -134,6 +136,7 @@ def _autograde(self: Any) -> None:
         BaseConverter.start(self)
         return
     # takes a while to import, and most of nbgrader's commands grade nothing
+    from autograder.gradebook.counting import attempts_that_count
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
     from autograder.grading.store import Store
@@ -155,13 +158,14 @@ def _autograde(self: Any) -> None:
             students = [s for s in students if s not in self.coursedir.student_id_exclude.split(",")]
             for remark in ensure_assignment(course, course.set_files(name)):
                 self.log.warning(remark)
-            steps = grade_set(course, Store(course.results_folder), name, settings, students)
+            folders, chosen = attempts_that_count(course, name, students, settings)
+            steps = grade_set(course, Store(course.results_folder), name, settings, folders=folders)
             written = write(course, map(noted, steps))
             problems += written.problems
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
-            for remark in [*written.remarks, *lateness(course, name)]:
+            for remark in [*chosen, *written.remarks, *lateness(course, name)]:
                 self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]

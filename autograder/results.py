@@ -20,6 +20,7 @@ VERDICTS = (PASSED, FAILED, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, NOT_REACHED)
 GRADED = "graded"
 UNREADABLE = "unreadable"
 NOT_SUBMITTED = "not submitted"
+EXCUSED = "excused"  # no result's own: an instructor's decision, in reports and exports
 
 
 @dataclass

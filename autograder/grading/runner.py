@@ -10,7 +10,7 @@ import hashlib
 import json
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from functools import cache
@@ -212,10 +212,13 @@ def grade_set(
     store: Store,
     name: str,
     settings: Settings,
-    students: list[str] | None = None,
     make_executor: Callable[[], Executor] | None = None,
+    folders: Mapping[str, Path] | None = None,
 ) -> Iterator[Step]:
-    """Grade the submissions of a set; yields each as it is done. Raises AutograderError."""
+    """Grade a set's submissions, all or those in `folders`, by student; yields each as it is done.
+
+    Raises AutograderError.
+    """
     if settings.sandbox == BUBBLEWRAP and (found := [f for f in readable_folders() if course.root.is_relative_to(f)]):
         said = f"{course.root} lies in {found[0]}, which students' code can read: move the course elsewhere"
         raise CourseError(said)
@@ -223,9 +226,7 @@ def grade_set(
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
     run = Run(store, make_executor or (lambda: Pool(settings.jobs)), 16 * settings.jobs)
     try:
-        for student, folder in course.submissions(name).items():
-            if students is not None and student not in students:
-                continue
+        for student, folder in (course.submissions(name) if folders is None else folders).items():
             stored = None if settings.force else store.get(name, student)
             prepared = Prepared(files, student, settings, seed).ready(folder, stored)
             if stored is not None and stored.key == prepared.key != "":

@@ -11,21 +11,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 import dateutil.parser
-from dateutil.tz import gettz
 
-from autograder.course import Course, CourseError
+from autograder.course import EARLIER, Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
+from autograder.gradebook.decisions import decided, dropped, folder_of
 from autograder.gradebook.reader import Standing, class_list, due_and_points, lateness, scores
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
-from autograder.lms.attempts import EARLIER, Attempt, Shelf
+from autograder.lms.attempts import Attempt, Shelf
 from autograder.lms.csv_files import csv_text
 from autograder.lms.filenames import OF_TEST_STUDENT, Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
@@ -108,7 +108,8 @@ def collect(
     if roster_file:
         roster = read_roster(roster_file)
     else:
-        known = [Person.of_gradebook(row) for row in reversed(class_list(course))]
+        rows = [*reversed(class_list(course)), *dropped(course.root).values()]
+        known = [Person.of_gradebook(row) for row in rows]
         roster = Roster({folded(person.id): person for person in known if usable_id(person.id)}.values())
     return _Collection(course, name, roster, dry_run).run(sources, limits)
 
@@ -121,6 +122,7 @@ class _Collection:
         self.done = Collected()
         self.others = set(course.set_names()) - {name}
         self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
+        self.dropped = dropped(course.root)
         self.due = due_and_points(course, name)[0]
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
@@ -142,7 +144,9 @@ class _Collection:
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
         known, new = scores(self.course, self.name), Standing(due=self.due)
-        times = {s: read_timestamp(folder)[0] for s, folder in self.course.submissions(self.name).items()}
+        decisions = decided(self.course.root, self.name)
+        folders = self.course.submissions(self.name).items()
+        times = {student: read_timestamp(folder_of(newest, decisions, student))[0] for student, newest in folders}
         come = {
             student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
             for student, moment in {**times, **(self.came if self.dry else {})}.items()
@@ -166,6 +170,8 @@ class _Collection:
                 continue
             if owner is None or whose.person is None:
                 row.action, row.why = IGNORED if whose.why == OF_TEST_STUDENT else UNMATCHED, whose.why
+            elif whose.person.id in self.dropped:
+                row.action, row.why = IGNORED, "the student was dropped (`students drop --undo` takes it back)"
             elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.others:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
             else:
@@ -233,7 +239,9 @@ class _Collection:
         """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
         text = self.people[student].submitted
         try:
-            moment = dateutil.parser.parse(text, tzinfos=self._zone) if attempts and text not in ("", "-") else None
+            moment = (
+                dateutil.parser.parse(text, tzinfos=self.course.zone_of) if attempts and text not in ("", "-") else None
+            )
         except NO_DATE:
             moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
@@ -244,10 +252,6 @@ class _Collection:
         for attempt in attempts:
             if attempt.late and self.due and not attempt.stamp:
                 attempt.stamp = stamp_of(self.due + timedelta(seconds=1))
-
-    def _zone(self, name: str | None, offset: int | None) -> tzinfo | int:
-        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
-        return offset if offset is not None else (name and gettz(name)) or self.course.zone
 
     def _say_late(self) -> None:
         what = "each counts as one second late unless timestamp.txt says more"
@@ -263,7 +267,8 @@ class _Collection:
         for person in self.roster.people if self.roster.complete else [self.people[student] for student in placed]:
             first, last = person.first_and_last()
             details = {"first_name": first, "last_name": last, "email": person.email, "lms_user_id": person.canvas}
-            noted[person.id] = details
+            if person.id not in self.dropped:
+                noted[person.id] = details
         if noted:
             note_students(self.course, noted)
 

@@ -19,7 +19,18 @@ ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(ROOT.glob("*.md"))
 # a course folder holds these after a command has made them
-MADE = {"submitted/", "autograded/", "results/", "feedback/", "report/", "_build/", "gradebook.db", ".venv/"}
+MADE = {
+    "submitted/",
+    "autograded/",
+    "results/",
+    "feedback/",
+    "report/",
+    "_build/",
+    "dropped/",
+    "gradebook.db",
+    "decisions.json",
+    ".venv/",
+}
 TREE_LINE = re.compile(r"^(?P<indent> *)(?P<name>[\w./-]+)(?:  +| (?=the ))(?P<about>\S.*)$")
 QUOTED = re.compile(r"`([^`\s]+)`")
 LINK = re.compile(r"!?\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
