@@ -265,7 +265,7 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
 
 @cli.group()
 def students() -> None:
-    """More time, excuses, full marks for an exercise, who left; each can be taken back (--undo)."""
+    """Decide about students: more time, excuses, full marks, who left, which attempt counts."""
 
 
 set_argument = click.argument("name", metavar="SET")
@@ -283,7 +283,7 @@ dry_option = click.option("--dry-run", is_flag=True, help="Only show what would 
 @click.option("--until", default="", metavar="TIME", help="Such as '2027-03-01 18:00', in the course's zone.")
 @undo_option
 def extend(course: Course, name: str, who: Names, days: float, hours: float, until: str, undo: bool) -> None:
-    """Give students more time than the due date, before or after they hand in; it replaces an earlier extension."""
+    """Give students more time for a set. It counts from the due date and replaces an earlier extension."""
     from autograder.gradebook.students import extend as extend_for
 
     _say_done(extend_for(course, name, who, timedelta(days=days, hours=hours), until, undo))
@@ -295,7 +295,7 @@ def extend(course: Course, name: str, who: Names, days: float, hours: float, unt
 @students_argument
 @undo_option
 def excuse(course: Course, name: str, who: Names, undo: bool) -> None:
-    """Excuse students from a set: they have no mark for it, and it is no zero."""
+    """Excuse students from a set: no mark, and no zero."""
     from autograder.gradebook.students import excuse as excuse_from
 
     _say_done(excuse_from(course, name, who, undo))
@@ -308,7 +308,7 @@ def excuse(course: Course, name: str, who: Names, undo: bool) -> None:
 @undo_option
 @dry_option
 def full_marks(course: Course, name: str, exercises: Names, undo: bool, dry_run: bool) -> None:
-    """Give everybody full marks for exercises, called as in the report; also to those who are graded later."""
+    """Give everybody full marks for exercises, named as in the report. Who is graded later gets them too."""
     from autograder.gradebook.students import full_marks as give_full_marks
 
     _say_done(give_full_marks(course, name, exercises, undo, dry_run), dry_run)
@@ -319,8 +319,9 @@ def full_marks(course: Course, name: str, exercises: Names, undo: bool, dry_run:
 @set_argument
 @click.argument("policy", type=click.Choice(["newest", "last-on-time", "best"]))
 def attempts(course: Course, name: str, policy: str) -> None:
-    """Say which of a student's attempts at a set counts, from the next `grade` on (by default the newest).
+    """Say which of several attempts at a set counts.
 
+    It holds from the next `grade` on; until something is said, it is the newest.
     'last-on-time' is the newest that came before the due date and extension, and the newest of all where none did.
     'best' grades every attempt and takes the most points, penalties counted; a person's marks do not decide.
     """
@@ -335,9 +336,9 @@ def attempts(course: Course, name: str, policy: str) -> None:
 @undo_option
 @dry_option
 def drop(course: Course, who: Names, undo: bool, dry_run: bool) -> None:
-    """Take students who left out of the course: out of gradebook, pages and exports, into dropped/STUDENT/.
+    """Take students who left out of the course.
 
-    Later downloads with their work pass them over. With --undo all is back, their marks too.
+    All that is known of them goes to dropped/STUDENT/, and comes back with --undo. Later downloads pass them over.
     """
     from autograder.gradebook.students import drop as drop_students
 

@@ -42,7 +42,7 @@ def attempts_that_count(
     """
     decisions = decided(course.root, name)
     found = {} if decisions.attempts == NEWEST else {s: _attempts(course, name, s) for s in students}
-    standings, (due, _) = scores(course, name), due_and_points(course, name)
+    standings, due = (scores(course, name), due_and_points(course, name)[0]) if found else ({}, None)
     worth: dict[str, dict[str, tuple[float, bool, datetime, int]]] = {student: {} for student in found}
     for place in sorted({place for places in found.values() if len(places) > 1 for place in places}):
         folders = {s: places[place] for s, places in found.items() if place in places and len(places) > 1}

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import Group
 
 from autograder.cli import cli
 
