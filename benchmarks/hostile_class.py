@@ -9,8 +9,9 @@ allow the hostile ones, over the number of workers.
 
 Memory is looked at four times a second: of each process of the grader; of one submission's processes together, beside
 what the warm process holds, in two looks in a row (between two looks of the grader's own they may pass their limit);
-and what is missing on the whole machine, on which nothing else should run. The bounds are those of SECURITY.md. Where
-anything differs or is out of bounds, the exit code is 1.
+and what is missing on the whole machine, on which nothing else should run. Start it at the usual priority: under `nice`
+a crowd of processes cannot be put behind the others. The bounds are those of SECURITY.md. Where anything differs or is
+out of bounds, the exit code is 1.
 """
 
 from __future__ import annotations
