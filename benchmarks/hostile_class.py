@@ -327,6 +327,7 @@ def main() -> None:
             jobs = ROUTES[route][0]
             quiet, loud = graded(made, route, list(hostile)), graded(made, route, [])
             wrong += [f"{route}: {line}" for line in differing(quiet, loud)]
+            wrong += [f"{route}: {student}: no result" for student in hostile if student not in loud.found]
             allowed = quiet.seconds + sum(attack.seconds for attack in hostile.values()) / jobs
             whole = OWN_BYTES + jobs * (OWN_BYTES + LIMITS.memory_bytes + KERNEL_BYTES)
             measured = {
@@ -344,7 +345,7 @@ def main() -> None:
                 slowest[student] = max(slowest.get(student, 0.0), loud.took.get(student, 0.0))
         print("the hostile ones: most seconds of each, what its limits allow, and what was said of it last")
         for student, attack in hostile.items():
-            said = loud.found[student][0]["reason"][:100]
+            said = loud.found[student][0]["reason"][:100] if student in loud.found else "no result"
             print(f"  {student:50} {slowest[student]:7.1f} {attack.seconds:7.1f}  {said}")
     print("\n".join(wrong) or "the others have the same results by every route, and nothing is out of bounds")
     sys.exit(bool(wrong))
