@@ -9,8 +9,9 @@ allow the hostile ones, over the number of workers.
 
 Memory is looked at four times a second: of each process of the grader; of one submission's processes together, beside
 what the warm process holds, in two looks in a row (between two looks of the grader's own they may pass their limit);
-and what is missing on the whole machine, on which nothing else should run. The bounds are those of SECURITY.md. Where
-anything differs or is out of bounds, the exit code is 1.
+and what is missing on the whole machine, on which nothing else should run. Start it at the usual priority: under `nice`
+a crowd of processes cannot be put behind the others. The bounds are those of SECURITY.md. Where anything differs or is
+out of bounds, the exit code is 1.
 """
 
 from __future__ import annotations
@@ -326,6 +327,7 @@ def main() -> None:
             jobs = ROUTES[route][0]
             quiet, loud = graded(made, route, list(hostile)), graded(made, route, [])
             wrong += [f"{route}: {line}" for line in differing(quiet, loud)]
+            wrong += [f"{route}: {student}: no result" for student in hostile if student not in loud.found]
             allowed = quiet.seconds + sum(attack.seconds for attack in hostile.values()) / jobs
             whole = OWN_BYTES + jobs * (OWN_BYTES + LIMITS.memory_bytes + KERNEL_BYTES)
             measured = {
@@ -343,7 +345,7 @@ def main() -> None:
                 slowest[student] = max(slowest.get(student, 0.0), loud.took.get(student, 0.0))
         print("the hostile ones: most seconds of each, what its limits allow, and what was said of it last")
         for student, attack in hostile.items():
-            said = loud.found[student][0]["reason"][:100]
+            said = loud.found[student][0]["reason"][:100] if student in loud.found else "no result"
             print(f"  {student:50} {slowest[student]:7.1f} {attack.seconds:7.1f}  {said}")
     print("\n".join(wrong) or "the others have the same results by every route, and nothing is out of bounds")
     sys.exit(bool(wrong))
