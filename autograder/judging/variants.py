@@ -85,7 +85,7 @@ class Catalogue:
             elif details["based_on"]:
                 source = self._based_on(name, details["based_on"], sources[name], solution_text(exercise))
             else:
-                source, whole_cell = sources[name], False
+                source, whole_cell = f"{sources[name]}\n\n\n{exercise} = {name}", False
             if whole_cell:
                 value = self._made(name, exercise, source, reference)
             if any((v.exercise, v.name) == (exercise, name) for v in self.variants):
