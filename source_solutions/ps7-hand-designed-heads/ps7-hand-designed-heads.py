@@ -195,7 +195,7 @@ assert np.allclose(weights, [[0.5, 0.5], [0.25, 0.75]]), (
 assert np.allclose(output, [[6], [8.5]]), "Values are made of token and place, too: here 1 and 11."
 assert np.shape(head.W_Q) == (2, 1) and np.shape(head.positions) == (3, 1), "Keep the four as attributes, unchanged."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check, compare, reference
+from autograder.checks import agrees, check, compare, observe, reference
 
 NAMES = ("output", "weights")
 
@@ -257,8 +257,15 @@ def _(rng):
         right = reference.Head(W_Q, W_K, W_V, table)
         for tokens in (X, X[:3], X[2:], X):
             agrees(head.forward, tokens, names=NAMES, like=("forward", right.forward))
+        others = {}
         for name, array in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V), ("positions", table)):
-            compare(getattr(head, name), array, f"the attribute `{name}`")
+            try:
+                compare(getattr(head, name), array, f"the attribute `{name}`")
+            except AssertionError as failure:
+                others[name] = failure
+        observe(f"attributes that are not as they were given, d_pos = {d_pos}", list(others), beside=True)
+        for failure in others.values():
+            raise failure
 
 
 ### END HIDDEN TESTS
@@ -812,6 +819,7 @@ def _(rng):
     demand(False, (same, weights), (same[:, :1], weights), X, 1.0)
     demand(False, (same, weights), (same[:, :2], weights), X, 1.0)
     demand(False, (same, weights), (same[:1], weights), X, 1.0)
+    demand(False, (same, weights), (same.reshape(2, 6), weights), X, 1.0)
     demand(False, (same, weights), (same, weights[:, :1]), X, 1.0)
     demand(True, (same[:1, :1], weights[:1, :1]), (same[:1, :1], weights[:1, :1]), X[:1], 0.001)
     tell()
@@ -1019,6 +1027,11 @@ def _(rng):
             if found.get(name) is None:
                 fail(f"No gradient reaches `{name}`.")
             compare(found[name], gradient, f"the gradient of `{name}`", atol=1e-3)
+    found = parameter_gradients(LearnedHead(3, 5, 4), one_hot(rng, 2, 6, n=3), of=0)
+    learns = any(found.get(f"{name}.weight") is not None and np.any(found[f"{name}.weight"]) for name in ("W_Q", "W_K"))
+    observe("a new head can learn where to look", learns, beside=True)
+    if not learns:
+        fail("In a new head no gradient reaches W_Q and W_K: with both at zero they stay there for ever.")
 
 
 @check("trained, it puts 0.95 of the attention on the right keys (content and first token, lengths 1 to 4)", points=1)

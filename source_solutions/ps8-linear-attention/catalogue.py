@@ -122,6 +122,92 @@ def features_without_batches(X, order=2):
     return np.concatenate(parts, axis=1)
 
 
+@wrong(
+    "feature_map",
+    says="The factor 1/n! enters twice, once from each of the two rows, so each row should carry its square root.",
+)
+def features_with_factor_on_both_sides(X, order=2):
+    X = np.asarray(X)
+    parts = [np.ones((*X.shape[:-1], 1))]
+    block = parts[0]
+    for n in range(1, order + 1):
+        block = (block[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(block / math.factorial(n))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="You let every mixed product of n entries occur n times; how often it occurs depends on which entries are"
+    " equal, as x1 x2 x3 occurs six times in (q . k)^3 and x1 x1 x2 three times.",
+)
+def features_of_n_occurrences(X, order=2):
+    D = X.shape[-1]
+    columns = [np.ones(X.shape[:-1])]
+    for n in range(1, order + 1):
+        for combo in itertools.combinations_with_replacement(range(D), n):
+            times = n if len(set(combo)) > 1 else 1
+            product = np.prod(X[..., list(combo)], axis=-1)
+            columns.append(np.sqrt(times / math.factorial(n)) * product)
+    return np.stack(columns, axis=-1)
+
+
+@wrong("feature_map", says="Your features end with the cubes, whatever the order is.")
+def features_up_to_the_cube(X, order=2):
+    one = np.ones((*X.shape[:-1], 1))
+    parts = [one, X]
+    if order >= 2:
+        square = (X[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(square / np.sqrt(2))
+    if order >= 3:
+        cube = (square[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(cube / np.sqrt(6))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="Your function takes the first axis for the tokens and melts the others; any number of batch axes may "
+    "stand in front. Count axes from the end.",
+)
+def features_of_rows_only(X, order=2):
+    result = []
+    for x in X:
+        x = np.ravel(x)
+        phi = [np.ones(1)]
+        power = np.ones(1)
+        for n in range(1, order + 1):
+            power = np.outer(power, x).ravel()
+            phi.append(power / math.sqrt(math.factorial(n)))
+        result.append(np.concatenate(phi))
+    return np.array(result)
+
+
+@wrong(
+    "feature_map",
+    says="Your features are elu(x) + 1, which other linear attention uses; here their products are to be the first"
+    " terms of the exponential series.",
+)
+def features_of_elu(X, order=2):
+    X = np.asarray(X)
+    return np.where(X > 0, X + 1, np.exp(np.minimum(X, 0)))
+
+
+@wrong(
+    "feature_map",
+    says="Two things: you bring the rows to length 1 first, where they are used as they are; and the factor enters"
+    " from both rows, so each should carry its square root.",
+)
+def features_of_unit_rows_with_factor_on_both_sides(X, order=2):
+    X = X / np.linalg.norm(X, axis=-1, keepdims=True)
+    block = np.ones((*X.shape[:-1], 1))
+    blocks = [block]
+    for n in range(1, order + 1):
+        block = np.einsum("...i,...j->...ij", block, X).reshape(*X.shape[:-1], -1) / n
+        blocks.append(block)
+    return np.concatenate(blocks, axis=-1)
+
+
 @right("feature_map")
 def features_of_all_tensors(X, order=2):
     parts, power = [np.ones((*X.shape[:-1], 1), dtype=X.dtype)], np.ones((*X.shape[:-1], 1), dtype=X.dtype)
@@ -212,6 +298,57 @@ edited(
     "D**order",
     says="You count ordered products of exactly `order` entries; each counts once, and shorter ones belong to it.",
 )
+
+
+@wrong("feature_dimension", says="Your formula ends with the cubes, whatever the order is.")
+def dimension_up_to_the_cube(D, order):
+    M = 1 + D
+    if order >= 2:
+        M += D * (D + 1) // 2
+    if order >= 3:
+        M += D * (D + 1) * (D + 2) // 6
+    return M
+
+
+@wrong(
+    "feature_dimension",
+    says="You count products of one or two different entries; from order 3 on there are products of three and more.",
+)
+def dimension_of_two_entries_at_most(D, order):
+    total = 1
+    for n in range(1, order + 1):
+        pure = D
+        mixed = (n - 1) * D * (D - 1) // 2
+        total += pure + mixed
+    return total
+
+
+@wrong(
+    "feature_dimension",
+    says="You let every entry have each exponent from 0 to the order; together they may not be more than the order.",
+)
+def dimension_of_single_exponents(D, order):
+    return (order + 1) ** D
+
+
+@wrong(
+    "feature_dimension",
+    says="You count the products of exactly `order` entries and the 1; those in between belong to it, too, for "
+    "they are other products.",
+)
+def dimension_of_highest_power_and_one(D, order):
+    if order == 1:
+        return D + 1
+    return math.comb(D + order - 1, order) + 1
+
+
+@wrong(
+    "feature_dimension",
+    says="You divide the number of ordered products by n!; products in which an entry occurs twice have fewer "
+    "orders, so that is too few. And the constant 1 is missing.",
+)
+def dimension_ordered_divided(D, order):
+    return sum(D**n // math.factorial(n) for n in range(1, order + 1))
 
 
 @right("feature_dimension")
@@ -335,6 +472,83 @@ def attention_by_the_series(Q, K, V, order=2):
     return weights @ V / weights.sum(axis=-1, keepdims=True)
 
 
+@wrong(
+    "linear_attention",
+    says="You sum the key features over axis 0. That is the tokens' axis only without a batch; count from the end.",
+)
+def attention_keys_summed_over_axis_zero(Q, K, V, order=2):
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    kv = np.swapaxes(phi_k, -1, -2) @ V
+    z = phi_k.sum(axis=0)
+    below = (phi_q * z).sum(axis=-1, keepdims=True)
+    return phi_q @ kv / below
+
+
+@wrong(
+    "linear_attention",
+    says="You put all sequences of the batch in one line, so that queries see keys of other sequences; each "
+    "sequence has keys of its own.",
+)
+def attention_over_the_whole_batch(Q, K, V, order=2):
+    shape, D = (V.shape, V.shape[-1])
+    phi_q = feature_map(np.reshape(Q, (-1, D)), order)
+    phi_k = feature_map(np.reshape(K, (-1, D)), order)
+    memory = phi_k.T @ np.reshape(V, (-1, D))
+    total = phi_q @ phi_k.sum(axis=0)
+    return (phi_q @ memory / total[:, None]).reshape(shape)
+
+
+@wrong(
+    "linear_attention",
+    says="You hold the sum of the weights at 1 or more; it may be smaller or negative, and then the weights no "
+    "longer sum to 1.",
+)
+def attention_sum_held_above_one(Q, K, V, order=2):
+    phi_q, phi_k = (feature_map(Q, order), feature_map(K, order))
+    numerator = phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+    denominator = phi_q @ phi_k.sum(axis=-2)[..., None]
+    return numerator / np.maximum(denominator, 1.0)
+
+
+@wrong(
+    "linear_attention",
+    says="You subtract the mean key; softmax does not notice that, but the first terms of the series do.",
+)
+def attention_of_centred_keys(Q, K, V, order=2):
+    K = K - K.mean(axis=-2, keepdims=True)
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    above = phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+    below = phi_q @ phi_k.sum(axis=-2, keepdims=True).swapaxes(-1, -2)
+    return above / below
+
+
+@wrong(
+    "linear_attention",
+    says="You divide features by their sums; it is the weights, products of features, that are divided by their "
+    "sum over the keys.",
+)
+def attention_of_normalised_features(Q, K, V, order=2):
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    phi_q = phi_q / phi_q.sum(axis=-1, keepdims=True)
+    phi_k = phi_k / phi_k.sum(axis=-2, keepdims=True)
+    return phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+
+
+@wrong(
+    "linear_attention",
+    says="Two things: you do not hand the order on to the feature map; and you sum the key features over axis 0, "
+    "which is the tokens' axis only without a batch.",
+)
+def attention_order_ignored_and_axis_zero(Q, K, V, order=2):
+    fq, fk = (feature_map(Q), feature_map(K))
+    kv = np.swapaxes(fk, -1, -2) @ V
+    z = np.sum(fk, axis=0)
+    return fq @ kv / np.sum(fq * z, axis=-1, keepdims=True)
+
+
 @right("linear_attention")
 def attention_with_a_column_of_ones(Q, K, V, order=2):
     phi_q, phi_k = feature_map(Q, order), feature_map(K, order)
@@ -442,6 +656,45 @@ edited(
 )
 
 
+@wrong("multiplications", says="Your number of features is that of order 1, whatever the order is.")
+def count_of_order_one(L, D, order):
+    M = D + 1
+    return 2 * L * M * D + L * M
+
+
+@wrong(
+    "multiplications",
+    says="Your number of features counts the powers of single entries; products of different entries, such as x1 "
+    "x2, are missing.",
+)
+def count_of_single_powers(L, D, order):
+    M = 1 + order * D
+    key_value = M * L * D
+    query = L * M * D
+    below = L * M
+    return key_value + query + below
+
+
+@wrong(
+    "multiplications",
+    says="Your number of features counts products of different entries only; an entry may occur several times, as "
+    "in x1 x1.",
+)
+def count_of_different_entries(L, D, order):
+    M = sum(math.comb(D, n) for n in range(order + 1))
+    return L * M * (2 * D + 1)
+
+
+@wrong(
+    "multiplications",
+    says="Two things: your number of features counts the powers of single entries only; and you count the "
+    "divisions as well.",
+)
+def count_of_single_powers_with_divisions(L, D, order):
+    M = 1 + order * D
+    return 2 * L * M * D + L * M + L * D
+
+
 @right("multiplications")
 def count_step_by_step(L, D, order):
     M = math.factorial(D + order) // (math.factorial(D) * math.factorial(order))
@@ -490,6 +743,30 @@ def cheaper_from_M(student_id):
     return [45, 2145, 495]
 
 
+edited(
+    "answer_cheaper_from",
+    "cheaper_than_the_scores_alone",
+    "[48, 2162, 526]",
+    "[96, 4324, 1052]",
+    says="You compare with L^2 D multiplications, those of the scores alone; softmax attention also averages the "
+    "values, which takes as many once more.",
+)
+edited(
+    "answer_cheaper_from",
+    "cheaper_from_powers_of_two",
+    "[48, 2162, 526]",
+    "[64, 4096, 1024]",
+    says="You name powers of two; the first whole number from which it is cheaper lies before them.",
+)
+edited(
+    "answer_cheaper_from",
+    "cheaper_with_the_highest_power_only",
+    "[48, 2162, 526]",
+    "[39, 2097, 351]",
+    says="Your number of features counts the products of exactly `order` entries; shorter ones and the 1 belong to it.",
+)
+
+
 @right("answer_cheaper_from")
 def cheaper_by_search(student_id):
     def first(D, order):
@@ -528,6 +805,45 @@ def orders_all(student_id):
 @wrong("answer_orders", says="Order 1 is missing: 1 + t is negative for every t below -1.")
 def orders_from_three(student_id):
     return [3, 5]
+
+
+@wrong(
+    "answer_orders",
+    says="Order 5 is missing: however close it is to the exponential near 0, far out on the negative side its "
+    "highest power wins.",
+)
+def orders_below_five(student_id):
+    answer_orders = [1, 3]
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name the low orders; it is not how high the order is that counts, but the sign of its highest power "
+    "far out on the negative side.",
+)
+def orders_low(student_id):
+    answer_orders = [1, 2, 3]
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name no order; for t far on the negative side a term of odd power is larger than all others, also "
+    "than the 1.",
+)
+def orders_none(student_id):
+    answer_orders = []
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name even orders. With an even highest power the sum of the first terms stays positive for every t.",
+)
+def orders_even_above_two(student_id):
+    answer_orders = [4, 6]
+    return answer_orders
 
 
 @right("answer_orders")

@@ -144,6 +144,7 @@ def features(X, *order):
     found = to_array(feature_map(given, *order), "the result of `feature_map`")
     if getattr(feature_map, "_changed", None) or not np.array_equal(given, X):
         fail("`feature_map` changes its input in place; work on a copy of it.")
+    observe(f"axes before the features of {X.shape}", list(found.shape[:-1]))
     if found.ndim != X.ndim or found.shape[:-1] != X.shape[:-1]:
         fail(f"X has shape {X.shape} and your features {found.shape}; all axes but the last should be the same.")
     return found
@@ -384,6 +385,7 @@ def _(rng):
     for sizes in [dict(L=1), dict(D=1), dict(L=1, D=1)]:
         agrees(linear_attention, *inputs(rng, 2, **sizes))
     agrees(linear_attention, *inputs(rng, scale=10.0))
+    agrees(linear_attention, np.full((1, 2), -0.4), np.ones((1, 2)), rng.normal(size=(1, 2)), 1)  # weights sum to 0.2
     agrees(linear_attention, *(array.astype(np.float32) for array in near(rng, 2)))
     Q, K, V = inputs(rng, 2)
     agrees(linear_attention, np.repeat(Q, 2, axis=1)[:, ::2], np.asfortranarray(K), np.repeat(V, 2, axis=2)[..., ::2])

@@ -112,6 +112,70 @@ def size_moves_rounded_to_the_nearest(n, kernel, stride=1, padding=0):
     return round((n + 2 * padding - kernel) / stride) + 1
 
 
+@wrong(
+    "conv_output_size",
+    says="With any padding you return n / stride, as padding 'same' does; here padding is a number of zeros on "
+    "each side, and the kernel counts, too.",
+)
+def size_of_same_padding(n, kernel, stride=1, padding=0):
+    if padding > 0:
+        return math.ceil(n / stride)
+    return (n - kernel) // stride + 1
+
+
+@wrong(
+    "conv_output_size",
+    says="You make the stride at most as large as the kernel; it may be larger, and then pixels are skipped.",
+)
+def size_stride_at_most_the_kernel(n, kernel, stride=1, padding=0):
+    stride = min(stride, kernel)
+    return (n + 2 * padding - kernel) // stride + 1
+
+
+@wrong(
+    "conv_output_size", says="Your size is never larger than n; with enough padding there are more places than pixels."
+)
+def size_at_most_n(n, kernel, stride=1, padding=0):
+    places = (n + 2 * padding - kernel) // stride + 1
+    return min(n, places)
+
+
+@wrong(
+    "conv_output_size",
+    says="You add the padding to the number of places; it makes the line longer, so it is added before you divide "
+    "by the stride.",
+)
+def size_padding_added_at_the_end(n, kernel, stride=1, padding=0):
+    return (n - kernel) // stride + 1 + 2 * padding
+
+
+@wrong("conv_output_size", says="With padding you round up; what is left over is dropped, with padding and without.")
+def size_rounded_up_with_padding(n, kernel, stride=1, padding=0):
+    free = n + 2 * padding - kernel
+    if padding:
+        return math.ceil(free / stride) + 1
+    return free // stride + 1
+
+
+@wrong(
+    "conv_output_size",
+    says="With a stride you count places where the kernel sticks out on the right; the whole kernel has to lie inside.",
+)
+def size_of_kernels_that_stick_out(n, kernel, stride=1, padding=0):
+    if stride == 1:
+        return n + 2 * padding - kernel + 1
+    return math.ceil((n + 2 * padding) / stride)
+
+
+@wrong(
+    "conv_output_size",
+    says="Two things: your size is never larger than n; and you round to the nearest whole number, where what is "
+    "left over is dropped.",
+)
+def size_at_most_n_and_rounded(n, kernel, stride=1, padding=0):
+    return min(n, round((n - kernel + 2 * padding) / stride) + 1)
+
+
 @right("conv_output_size")
 def size_by_rounding_up(n, kernel, stride=1, padding=0):
     return math.ceil((n + 2 * padding - (kernel - 1)) / stride)
@@ -299,6 +363,103 @@ def count_and_empty_the_list(layers):
             total += sizes[1] * (sizes[0] * sizes[2] ** 2 + 1)
         elif kind == "linear":
             total += sizes[1] * (sizes[0] + 1)
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="You divide the inputs of a linear layer by what was pooled before it; its tuple gives the number of "
+    "inputs as it is.",
+)
+def count_fewer_inputs_after_pooling(layers):
+    total = 0
+    shrink = 1
+    for layer in layers:
+        if layer[0] == "pool":
+            shrink *= layer[1] ** 2
+        elif layer[0] == "conv":
+            _, c_in, c_out, k = layer
+            total += c_in * c_out * k * k + c_out
+        else:
+            _, n_in, n_out = layer
+            total += n_in // shrink * n_out + n_out
+            shrink = 1
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="Where a convolution has as many output as input channels you count one kernel for each; it has one for "
+    "each pair, as every convolution.",
+)
+def count_one_kernel_where_channels_are_equal(layers):
+    total = 0
+    for layer in layers:
+        if layer[0] == "linear":
+            total += (layer[1] + 1) * layer[2]
+        elif layer[0] == "conv":
+            c_in, c_out, k = layer[1:]
+            if c_in == c_out:
+                total += c_out * k * k + c_out
+            else:
+                total += c_in * c_out * k * k + c_out
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="For kernels of 1 × 1 you count one weight for each output channel; there is one for each pair of an "
+    "input and an output channel.",
+)
+def count_one_weight_for_kernels_of_one(layers):
+    total = 0
+    for name, *size in layers:
+        if name == "conv":
+            c_in, c_out, k = size
+            weights = c_out if k == 1 else c_in * c_out * k * k
+            total += weights + c_out
+        if name == "linear":
+            n_in, n_out = size
+            total += n_in * n_out + n_out
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="You leave out the bias of a convolution that is followed by pooling; it is a parameter all the same.",
+)
+def count_no_bias_before_pooling(layers):
+    total = 0
+    for i, layer in enumerate(layers):
+        if layer[0] == "conv":
+            total += layer[1] * layer[2] * layer[3] ** 2
+            pooled = i + 1 < len(layers) and layers[i + 1][0] == "pool"
+            if not pooled:
+                total += layer[2]
+        elif layer[0] == "linear":
+            total += layer[1] * layer[2] + layer[2]
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="Two things: you count equal layers once, though each has parameters of its own; and you divide the "
+    "inputs of a linear layer by what was pooled before.",
+)
+def count_equal_layers_once_and_fewer_inputs(layers):
+    seen, total, window = (set(), 0, 1)
+    for layer in layers:
+        if layer[0] == "pool":
+            window = layer[1] ** 2
+            continue
+        if layer in seen:
+            continue
+        seen.add(layer)
+        if layer[0] == "conv":
+            total += layer[1] * layer[2] * layer[3] ** 2 + layer[2]
+        else:
+            total += layer[1] // window * layer[2] + layer[2]
+            window = 1
     return total
 
 
@@ -1181,6 +1342,87 @@ class StridedWithoutGradient(nn.Module):
 
 
 @wrong(
+    "strided_cnn",
+    says="Your first convolution is padded on the right and at the bottom only; padding=1 puts a row of zeros on "
+    "each side.",
+)
+def strided_padded_on_two_sides():
+    return nn.Sequential(
+        nn.ZeroPad2d((0, 1, 0, 1)),
+        nn.Conv2d(1, 8, 3, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="The bends of your linear layers cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.",
+)
+def strided_relu6_in_the_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU6(),
+        nn.Linear(320, 120),
+        nn.ReLU6(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your network takes means of four numbers. That is pooling, too; let the convolutions move by 2 instead.",
+)
+def strided_averaged_before_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.AvgPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3),
+        nn.AvgPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="There is no ReLU behind your convolutions; it stands behind every layer but the last.")
+def strided_pixels_first_without_relu():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 8, 3, stride=2, padding=1)
+            self.conv2 = nn.Conv2d(8, 16, 3, stride=2)
+            self.fc1 = nn.Linear(576, 320)
+            self.fc2 = nn.Linear(320, 120)
+            self.fc3 = nn.Linear(120, 4)
+
+        def forward(self, x):
+            x = self.conv2(self.conv1(x))
+            x = torch.movedim(x, 1, -1).flatten(start_dim=1)
+            return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+    return Net()
+
+
+@wrong(
     "pooled_cnn",
     says="Your images get mixed: a row of 576 numbers takes from several of them. Keep axis 0, B, where it is.",
 )
@@ -1194,6 +1436,54 @@ class PooledWithMixedImages(nn.Module):
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2).transpose(0, 1).reshape(-1, 576)
         return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+@wrong(
+    "pooled_cnn",
+    says="No gradient reaches your convolutions (no_grad), so that they cannot learn; all five layers are to be "
+    "trained.",
+)
+def pooled_convolutions_without_gradient():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.c1, self.c2 = (nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3))
+            self.l1, self.l2, self.l3 = (nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4))
+
+        def forward(self, x):
+            with torch.no_grad():
+                x = F.max_pool2d(F.relu(self.c1(x)), 2)
+                x = F.max_pool2d(F.relu(self.c2(x)), 2)
+            x = x.flatten(1)
+            return self.l3(F.relu(self.l2(F.relu(self.l1(x)))))
+
+    return Net()
+
+
+@wrong(
+    "pooled_cnn",
+    says="Two things: a ReLU stands behind the last layer, so that no logit is ever negative; and your poolings "
+    "look at windows of 3 × 3, which overlap.",
+)
+def pooled_overlapping_with_relu_last():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 8, 3, padding=1)
+            self.conv2 = nn.Conv2d(8, 16, 3)
+            self.linears = nn.ModuleList([nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)])
+
+        def forward(self, x):
+            for conv in (self.conv1, self.conv2):
+                x = F.max_pool2d(F.relu(conv(x)), 3, stride=2, padding=1)
+            x = x.flatten(1)
+            for linear in self.linears:
+                x = F.relu(linear(x))
+            return x
+
+    return Net()
 
 
 # ............................................................................................. right ones
@@ -1457,6 +1747,61 @@ edited(
 )
 
 
+@wrong(
+    "path_length",
+    says="You round to the nearest number; a layer that is used in part only is still needed, so round up.",
+)
+def path_halves_rounded_up(kind, n, k=3):
+    if kind == "recurrent":
+        return n - 1
+    if kind == "convolution":
+        return int((n - 1) / ((k - 1) / 2) + 0.5)
+    return 1
+
+
+@wrong(
+    "path_length",
+    says="What is left over after the full layers takes a layer for each token in your function; one more layer is"
+    " enough for all of it.",
+)
+def path_a_layer_for_each_token_left(kind, n, k=3):
+    if kind in ("attention", "mlp"):
+        return 1
+    if kind == "recurrent":
+        return n - 1
+    layers, rest = divmod(n - 1, k // 2)
+    return layers + rest
+
+
+@wrong(
+    "path_length",
+    says="You let a kernel as large as the sequence do it in one layer; it is centred, so from the first token it "
+    "reaches only (k − 1)/2 tokens far.",
+)
+def path_of_one_layer_for_wide_kernels(kind, n, k=3):
+    if kind == "attention" or kind == "mlp":
+        return 1
+    if kind == "recurrent":
+        return n - 1
+    if k >= n:
+        return 1
+    return math.ceil((n - 1) / ((k - 1) // 2))
+
+
+@wrong(
+    "path_length",
+    says="You add a layer also where the full layers reach exactly to the last token; add one only for what is "
+    "left over.",
+)
+def path_one_layer_too_many(kind, n, k=3):
+    if kind == "recurrent":
+        return n - 1
+    if kind == "convolution":
+        half = (k - 1) // 2
+        return n - 1 if half == 1 else (n - 1) // half + 1
+    return 1
+
+
 @right("path_length")
 def path_by_walking(kind, n, k=3):
     reach = {"attention": n, "mlp": n, "recurrent": 1, "convolution": (k - 1) // 2}[kind]
@@ -1616,6 +1961,79 @@ edited(
     '"mlp": n * n',
     says="You count one feature; the n × n matrix is applied to each of d features.",
 )
+
+
+@wrong("layer_cost", says="You make the size of the kernel odd; its size is k as it is given.")
+def cost_of_kernels_made_odd(kind, n, d, k=3):
+    if kind == "attention":
+        return n**2 * d
+    if kind == "recurrent":
+        return n * d**2
+    if kind == "convolution":
+        neighbours = 2 * (k // 2) + 1
+        return n * neighbours * d**2
+    return n**2 * d
+
+
+@wrong(
+    "layer_cost",
+    says="A single token, or a kernel of size 1, costs nothing in your function; the products are carried out all "
+    "the same.",
+)
+def cost_of_nothing_for_one(kind, n, d, k=3):
+    if n == 1 or (kind == "convolution" and k == 1):
+        return 0
+    if kind in ("attention", "mlp"):
+        return n * n * d
+    if kind == "recurrent":
+        return n * d * d
+    return n * k * d * d
+
+
+@wrong(
+    "layer_cost",
+    says="You leave out the places where the kernel sticks out at the ends; each of the n tokens is counted with "
+    "the whole kernel.",
+)
+def cost_of_a_convolution_without_its_ends(kind, n, d, k=3):
+    if kind == "convolution":
+        left = (k - 1) // 2
+        pairs = sum(1 for t in range(n) for j in range(t - left, t - left + k) if 0 <= j < n)
+        return pairs * d * d
+    if kind == "recurrent":
+        return n * d * d
+    return n * n * d
+
+
+@wrong(
+    "layer_cost",
+    says="You count each pair of tokens once; the query of i with the key of j is another product than that of j "
+    "with i.",
+)
+def cost_of_half_the_pairs(kind, n, d, k=3):
+    if kind == "attention":
+        return n * (n + 1) // 2 * d
+    if kind == "recurrent":
+        return n * d * d
+    if kind == "convolution":
+        return n * k * d * d
+    if kind == "mlp":
+        return n * n * d
+
+
+@wrong(
+    "layer_cost",
+    says="Two things: a kernel of size 1 costs nothing in your function, though its products are carried out; and "
+    "you make the size of the kernel odd.",
+)
+def cost_of_nothing_for_one_and_made_odd(kind, n, d, k=3):
+    if kind in ("attention", "mlp"):
+        return n * n * d
+    if kind == "recurrent":
+        return n * d * d
+    if k == 1:
+        return 0
+    return n * (2 * (k // 2) + 1) * d * d
 
 
 @right("layer_cost")
