@@ -17,7 +17,7 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 @dataclass
 class Variant:
-    """`value` is the function or class, or for data a function of the student's id; `source` its text."""
+    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it."""
 
     name: str
     exercise: str
