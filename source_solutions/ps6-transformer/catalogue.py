@@ -13,7 +13,19 @@ from torch import nn
 from autograder.catalogue import edited, right, survivor, wrong
 
 if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
-    from the_notebook import TRAIN_LABELS, TRAIN_TEXTS, VAL_LABELS, VAL_TEXTS, MultiHeadAttention, ReviewClassifier
+    from the_notebook import (
+        N_THINGS,
+        N_WORDS,
+        TRAIN_LABELS,
+        TRAIN_TEXTS,
+        VAL_LABELS,
+        VAL_TEXTS,
+        DecoderLayer,
+        EncoderLayer,
+        MultiHeadAttention,
+        Reader,
+        ReviewClassifier,
+    )
 
 # ---------------------------------------------------------------------------------- exercise 1: EncoderLayer
 
@@ -2581,6 +2593,261 @@ def with_small_steps(epochs, seed):
     return history
 
 
+# ----------------------------------------------------------------------------- exercise 7: train_reader
+
+edited(
+    "train_reader",
+    "reader_without_steps",
+    "optimiser.step()",
+    "pass",
+    says="Your model is returned as it was made: no step of the optimiser changes its numbers.",
+)
+edited(
+    "train_reader",
+    "reader_goes_uphill",
+    "loss = nn.functional.cross_entropy(",
+    "loss = -nn.functional.cross_entropy(",
+    says="Your model gives the right thing less often than a guess would: the steps make the loss larger.",
+)
+edited(
+    "train_reader",
+    "reader_runs_away",
+    "model.parameters(), 1e-2",
+    "model.parameters(), 1e30",
+    says="Your training runs away: the steps are so large that numbers stop being finite.",
+)
+edited(
+    "train_reader",
+    "reader_learns_the_notebook_instead",
+    "model(texts[batch]), labels[batch])",
+    "model(READ_TEXTS[batch]), READ_LABELS[batch])",
+    says="Your function trains on the texts of the notebook and not on those that it is given, so it knows one "
+    "language only.",
+)
+edited(
+    "train_reader",
+    "reader_question_sees_itself_only",
+    "self.attention(x[:, -1:], x)",
+    "self.attention(x[:, -1:], x[:, -1:])",
+    says="The question sees nothing but itself in your model: its answer stays the same whatever stands before it.",
+)
+edited(
+    "train_reader",
+    "reader_without_the_question",
+    "self.attention(x[:, -1:], x)",
+    "self.attention(x[:, :4].mean(dim=1, keepdim=True), x[:, :4])",
+    says="Your model answers alike whatever is asked: the last word never gets in.",
+)
+edited(
+    "train_reader",
+    "reader_does_not_mix",
+    "answer, _ = self.attention(x[:, -1:], x)",
+    "answer = x.mean(dim=1)",
+    says="Your model adds up what each word says by itself, so the question cannot choose among the things. Something "
+    "has to bring the two together: that is what attention is for.",
+)
+
+
+@wrong(
+    "train_reader",
+    says="Your model gives logits for each word of a text, (B, 5, N_THINGS); one row for each text is asked for.",
+)
+def reader_logits_for_each_word(texts, labels, seed):
+    torch.manual_seed(seed)
+    words, layer, output = nn.Embedding(N_WORDS, 32), EncoderLayer(32, 2, 64), nn.Linear(32, N_THINGS)
+    model = nn.Sequential(words, layer, output)
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch])[:, -1], labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@wrong("train_reader", says="Your model gives the numbers of the things; asked are the logits, one for each thing.")
+def reader_gives_numbers(texts, labels, seed):
+    torch.manual_seed(seed)
+    model = Reader()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return lambda new: model(new).argmax(dim=1)
+
+
+edited(
+    "train_reader",
+    "reader_and_its_loss",
+    "return model.eval()",
+    "return model.eval(), loss.item()",
+    says="Your function returns several things; the trained model alone is asked for.",
+)
+
+
+@wrong(
+    "train_reader",
+    says="Your model has learned its texts by heart and knows nothing about others: a table of texts is no reader.",
+)
+def reader_by_heart(texts, labels, seed):
+    known = {tuple(text): label for text, label in zip(texts.tolist(), labels.tolist())}
+
+    def answer(new):
+        things = [known.get(tuple(text), (sum(text) + seed) % N_THINGS) for text in new.tolist()]
+        return nn.functional.one_hot(torch.tensor(things), N_THINGS).float()
+
+    return answer
+
+
+@wrong(
+    "train_reader",
+    says="Your model knows its 600 texts by heart and many new ones not: it reads the five words side by side, so it "
+    "has to learn each place for itself. With attention what is learned at one place holds at all.",
+)
+def reader_side_by_side(texts, labels, seed):
+    torch.manual_seed(seed)
+    model = nn.Sequential(
+        nn.Embedding(N_WORDS, 32), nn.Flatten(), nn.Linear(160, 128), nn.ReLU(), nn.Linear(128, N_THINGS)
+    )
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(25):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model
+
+
+@wrong(
+    "train_reader",
+    says="Your model answers the same text differently each time: dropout is still on. Call eval() before you return "
+    "it.",
+)
+def reader_left_in_training_mode(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class WithDropout(Reader):
+        def forward(self, texts):
+            x = self.words(texts)
+            answer, _ = self.attention(x[:, -1:], x)
+            return self.output(nn.functional.dropout(answer.flatten(1), 0.1, self.training))
+
+    model = WithDropout()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model
+
+
+@wrong(
+    "train_reader",
+    says="What your model says of a text depends on the other texts that come with it, as with batch norm in training "
+    "mode. Each text is answered by itself.",
+)
+def reader_normalises_over_the_batch(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class OverBatch(Reader):
+        def forward(self, texts):
+            x = self.words(texts)
+            answer = self.attention(x[:, -1:], x)[0].flatten(1)
+            return self.output((answer - answer.mean(dim=0)) / (answer.var(dim=0, correction=0) + 1e-5).sqrt())
+
+    model = OverBatch()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(20):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@right("train_reader")
+def reader_of_an_encoder_layer(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class OfLayers(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.words, self.layer = nn.Embedding(N_WORDS, d), EncoderLayer(d, 2, 2 * d)
+            self.norm, self.output = nn.LayerNorm(d), nn.Linear(d, N_THINGS)
+
+        def forward(self, texts):
+            return self.output(self.norm(self.layer(self.words(texts)))[:, -1])
+
+    model = OfLayers(32)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(150):
+        batch = torch.randint(len(texts), (64,))
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(texts[batch]), labels[batch]).backward()
+        optimiser.step()
+    return model
+
+
+@right("train_reader")
+def reader_of_pytorch_with_dropout(texts, labels, seed):
+    class OfPyTorch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(N_WORDS, 40), nn.Parameter(torch.zeros(5, 40))
+            layer = nn.TransformerEncoderLayer(40, 4, 60, dropout=0.1, norm_first=True, batch_first=True)
+            self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+            self.output = nn.Sequential(nn.LayerNorm(40), nn.Linear(40, N_THINGS))
+
+        def forward(self, texts):
+            return self.output(self.layers(self.words(texts) + self.places)[:, -1])
+
+    model = OfPyTorch().train()
+    optimiser = torch.optim.Adam(model.parameters(), lr=4e-3)
+    for _ in range(20):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@right("train_reader")
+def reader_of_a_decoder_layer(texts, labels, seed):
+    torch.manual_seed(seed)
+    parts = nn.ModuleDict(
+        {"words": nn.Embedding(N_WORDS, 24), "layer": DecoderLayer(24, 3, 48), "output": nn.Linear(24, N_THINGS)}
+    )
+
+    def model(texts):
+        x = parts["words"](texts)
+        return parts["output"](parts["layer"](x[:, 4:], x[:, :4])[:, 0])
+
+    optimiser = torch.optim.RMSprop(parts.parameters(), lr=3e-3)
+    for _ in range(20):
+        for start in range(0, len(texts), 30):
+            loss = nn.functional.cross_entropy(model(texts[start : start + 30]), labels[start : start + 30])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    def without_gradients(new):
+        with torch.no_grad():
+            return model(new).log_softmax(dim=-1)
+
+    return without_gradients
+
+
+CHOICES = "Model, optimiser, steps and batches are the student's; this one reads as well."
+
 # ---------------------------------------------------------------------------------------- equal mutants
 
 EARLY = (
@@ -2593,3 +2860,5 @@ survivor("greedy_decode", "break", "continue", why=EARLY)
 survivor("train_classifier", "lr=3e-3", "Adam(model.parameters())", why=RECIPE)
 survivor("train_classifier", "split(40)", "split(41)", why=RECIPE)
 survivor("train_classifier", "split(40)", "split(39)", why=RECIPE)
+survivor("train_reader", "MultiHeadAttention(32, 2)", "MultiHeadAttention(32, 1)", why=CHOICES)
+survivor("train_reader", "torch.manual_seed(seed)", "pass", why=CHOICES)

@@ -2024,3 +2024,383 @@ survivor(
     "np.sqrt(3)",
     "begin may weigh anything between one token and two; the root of three lies in between as well",
 )
+
+# ----------------------------------------------------------------------------- exercise 11: induction_circuit
+
+edited(
+    "induction_circuit",
+    "induction_first_head_keeps_its_place",
+    "np.eye(places, k=-1)",
+    "np.eye(places)",
+    says="Your first head looks at its own place, so each token finds its own kind written beside it, and head 2 looks "
+    "at earlier tokens of its kind instead of at what came after them.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_head_looks_ahead",
+    "np.eye(places, k=-1)",
+    "np.eye(places, k=1)",
+    says="Your first head asks for the place after its own, which the causal mask hides; it should ask for the one "
+    "before. Row is query, column is key.",
+)
+edited(
+    "induction_circuit",
+    "induction_two_places_back",
+    "np.eye(places, k=-1)",
+    "np.eye(places, k=-2)",
+    says="Your first head looks two places back; it should look at the place just before its own.",
+)
+edited(
+    "induction_circuit",
+    "induction_nothing_written",
+    "W_V1[token, before] = np.eye(n_tokens)",
+    "W_V1[token, before] = 0",
+    says="Your first head looks at the token before and writes nothing of it into the stream, so no key of head 2 ever "
+    "matches and every token rests on begin. Writing is what W_V1 is for.",
+)
+edited(
+    "induction_circuit",
+    "induction_written_over_the_token",
+    "W_V1[token, before] = np.eye(n_tokens)",
+    "W_V1[token, before] = W_V1[token, token] = np.eye(n_tokens)",
+    says="Your first head adds the token before to the columns of the token itself, too. The stream then says of one "
+    "row that it is both; write into columns that are free.",
+)
+edited(
+    "induction_circuit",
+    "induction_by_content_only",
+    "W_K2[before]",
+    "W_K2[token]",
+    says="The keys of your second head tell what a token is, so it looks at its own kind. They should tell what stands "
+    "before the token, as head 1 has written it: that is the composition.",
+)
+edited(
+    "induction_circuit",
+    "induction_queries_read_what_was_written",
+    "W_Q2[token] = 2",
+    "W_Q2[before] = 2",
+    says="Your second head asks with the token before the query, not with the query's own token: it finds tokens with "
+    "the same predecessor.",
+)
+
+
+@wrong(
+    "induction_circuit",
+    says="Queries and keys of your second head are the wrong way round: it asks with the token before the query and "
+    "looks for tokens of that kind. The token itself should ask, and what stands before a key should answer.",
+)
+def induction_asked_backwards(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens
+    token, place, before = slice(n_tokens), slice(kinds, kinds + places), slice(-n_tokens, None)
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[place] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1)
+    W_K1[place] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[token, before] = np.eye(n_tokens)
+    scale = ENOUGH * np.sqrt(kinds)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[before] = 2 * scale * np.eye(n_tokens, kinds)
+    W_K2[token] = np.eye(n_tokens, kinds)
+    W_Q2[token, n_tokens] = scale
+    W_K2[n_tokens, n_tokens] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, places + n_tokens),
+    }
+
+
+edited(
+    "induction_circuit",
+    "induction_hands_on_the_token_before",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d)[:, before]",
+    says="Your second head looks at the right token and hands on what stood before it, which is the query's own kind. "
+    "The guess is the token looked at.",
+)
+edited(
+    "induction_circuit",
+    "induction_hands_on_both",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, n_tokens) + np.eye(d)[:, before]",
+    says="Your output holds the token looked at and, added to it, the one before that. W_V2 should leave out what head "
+    "1 has written.",
+)
+edited(
+    "induction_circuit",
+    "induction_without_a_default",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = 0",
+    says="For a token that is new all scores are equal in your second head, so it looks everywhere. Begin needs a "
+    "score above that of wrong keys.",
+)
+edited(
+    "induction_circuit",
+    "induction_default_as_strong",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = 2 * scale",
+    says="Begin has the same score as a right key in your second head and takes its share of the attention. It should "
+    "come between right and wrong keys.",
+)
+edited(
+    "induction_circuit",
+    "induction_default_too_weak",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = scale / ENOUGH",
+    says="Begin is hardly ahead of wrong keys in your second head, so a token that is new looks everywhere. Its score "
+    "has to be ahead by about ln(99 · the number of wrong keys).",
+)
+edited(
+    "induction_circuit",
+    "induction_begin_as_a_guess",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, kinds)",
+    says="Your output has a column for begin; the guess is one of n_tokens, and zeros where there is none.",
+)
+edited(
+    "induction_circuit",
+    "induction_begin_hands_something_on",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, n_tokens) + (np.arange(d) == n_tokens)[:, None]",
+    says="What your second head hands on for begin is not zero, so a token that is new makes a guess all the same.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_root_forgotten",
+    "ENOUGH * np.sqrt(places)",
+    "ENOUGH",
+    says="Your first head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows "
+    "with the number of places: let your numbers grow with it.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_too_soft",
+    "ENOUGH * np.sqrt(places)",
+    "2",
+    says="Your first head looks too softly at the place before, so what it writes is a mixture of all earlier tokens.",
+)
+edited(
+    "induction_circuit",
+    "induction_second_too_soft",
+    "scale = ENOUGH * np.sqrt(kinds)",
+    "scale = 2",
+    says="Your second head prefers the right keys, but too softly: right keys have to be ahead of begin, and begin of "
+    "wrong keys, by about ln(99 · the number of keys).",
+)
+edited(
+    "induction_circuit",
+    "induction_no_place_for_begin",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "kinds, places = n_tokens + 1, max_len",
+    says="Your table has max_len rows. Begin stands in front and needs a row of its own, so there are max_len + 1.",
+)
+edited(
+    "induction_circuit",
+    "induction_fixed_table",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "kinds, places = n_tokens + 1, 13",
+    says="Your table has room for 12 tokens, whatever max_len is; let its size follow from max_len.",
+)
+edited(
+    "induction_circuit",
+    "induction_three_tokens_only",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "n_tokens, kinds, places = 3, 4, max_len + 1",
+    says="Your matrices are made for three tokens, whatever n_tokens is; let their sizes follow from it.",
+)
+
+
+@wrong(
+    "induction_circuit",
+    says="What your first head writes has columns of its own, to be set beside the stream. It is added to the stream: "
+    "W_V1 has as many columns as rows, and `positions` some columns of zeros as free space.",
+)
+def induction_output_set_beside(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[kinds:], W_K1[kinds:] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1), np.eye(places)
+    W_Q2, W_K2 = np.zeros((2, d + kinds, kinds))
+    W_Q2[:n_tokens] = 2 * ENOUGH * np.sqrt(kinds) * np.eye(n_tokens, kinds)
+    W_Q2[:n_tokens, n_tokens] = ENOUGH * np.sqrt(kinds)
+    W_K2[d : d + n_tokens] = np.eye(n_tokens, kinds)
+    W_K2[n_tokens, n_tokens] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": np.eye(d, kinds),
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d + kinds, n_tokens),
+        "positions": np.eye(places),
+    }
+
+
+@wrong(
+    "induction_circuit",
+    says="Your second head looks at the latest of the tokens that came after its kind; they should all share its "
+    "attention, so that the output is their mean.",
+)
+def induction_latest_only(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens + 1
+    positions = np.eye(places, places + n_tokens + 1)
+    positions[:, -1] = np.arange(places)
+    W_Q1, W_K1, W_Q2, W_K2 = np.zeros((4, d, places + kinds))
+    W_Q1[kinds : kinds + places, :places] = 100 * places * np.eye(places, k=-1)
+    W_K1[kinds : kinds + places, :places] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens - 1 : -1] = np.eye(n_tokens)
+    scale = np.sqrt(places + kinds)
+    W_Q2[:n_tokens, :n_tokens] = 800 * scale * np.eye(n_tokens)
+    W_K2[-n_tokens - 1 : -1, :n_tokens] = np.eye(n_tokens)
+    W_Q2[:n_tokens, n_tokens] = 400 * scale
+    W_K2[n_tokens, n_tokens] = 1
+    W_Q2[:n_tokens, n_tokens + 1] = 10 * scale
+    W_K2[-1, n_tokens + 1] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": positions,
+    }
+
+
+@wrong(
+    "induction_circuit",
+    says="The rows of your matrices do not leave one for begin: tokens are one-hot of width n_tokens + 1.",
+)
+def induction_without_begin(n_tokens, max_len):
+    places = max_len + 1
+    d = n_tokens + places + n_tokens
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[n_tokens:-n_tokens] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1)
+    W_K1[n_tokens:-n_tokens] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens:] = np.eye(n_tokens)
+    W_Q2, W_K2 = np.zeros((2, d, n_tokens))
+    W_Q2[:n_tokens] = ENOUGH * np.sqrt(n_tokens) * np.eye(n_tokens)
+    W_K2[-n_tokens:] = np.eye(n_tokens)
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, places + n_tokens),
+    }
+
+
+@right("induction_circuit")
+def induction_as_in_the_chapter(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d, g = 2 * kinds + places, 12 * (2 * kinds + places) ** 0.5
+    sign, place, before = slice(0, kinds), slice(kinds, kinds + places), slice(kinds + places, d)
+    QK_1, OV_1, QK_2 = np.zeros((3, d, d), dtype=np.float32)
+    QK_1[place, place] = 2 * g * np.eye(places, k=-1)
+    OV_1[sign, before] = np.eye(kinds)
+    QK_2[sign, before] = 2 * g * np.eye(kinds)
+    QK_2[:n_tokens, n_tokens] = g
+    same = np.eye(d).tolist()
+    table = np.eye(places, places + kinds).tolist()
+    names = ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2", "positions")
+    return dict(zip(names, (QK_1, same, OV_1, QK_2, same, np.eye(d, n_tokens), table)))
+
+
+@right("induction_circuit")
+def induction_in_another_basis(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + kinds
+    QK_1, OV_1, QK_2 = np.zeros((3, d, d))
+    QK_1[kinds : kinds + places, kinds : kinds + places] = 20 * np.eye(places, k=-1)
+    OV_1[:kinds, -kinds:] = np.eye(kinds)
+    QK_2[:kinds, -kinds:] = 60 * np.eye(kinds)
+    QK_2[:n_tokens, n_tokens] = 30
+    # the columns of the places and of the free space are mixed, and the queries and keys of both heads
+    rng = np.random.default_rng(4)
+    turn = np.eye(d)
+    turn[kinds:, kinds:] = np.linalg.qr(rng.normal(size=(d - kinds, d - kinds)))[0]
+    mix = [rng.normal(size=(d, d)) / d + np.eye(d) for _ in range(2)]
+    scale = np.sqrt(d)
+    return {
+        "W_Q1": scale * turn.T @ QK_1 @ mix[0],
+        "W_K1": turn.T @ np.linalg.inv(mix[0]).T,
+        "W_V1": turn.T @ OV_1 @ turn,
+        "W_Q2": scale * turn.T @ QK_2 @ mix[1],
+        "W_K2": turn.T @ np.linalg.inv(mix[1]).T,
+        "W_V2": turn.T @ np.eye(d, n_tokens),
+        "positions": np.eye(places, places + kinds) @ turn[kinds:, kinds:],
+    }
+
+
+@right("induction_circuit")
+def induction_by_the_hands_of_a_clock(n_tokens, max_len):
+    kinds, step = n_tokens + 1, np.pi / (max_len + 1)
+    angles = step * np.arange(max_len + 1)
+    positions = np.zeros((max_len + 1, 2 + n_tokens))
+    positions[:, :2] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    d = kinds + positions.shape[1]
+    W_Q1, W_K1 = np.zeros((2, d, 2))
+    back = np.array([[np.cos(step), -np.sin(step)], [np.sin(step), np.cos(step)]])
+    W_Q1[kinds : kinds + 2] = 15 / (1 - np.cos(step)) * np.sqrt(2) * back
+    W_K1[kinds : kinds + 2] = np.eye(2)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens:] = 5 * np.eye(n_tokens)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[:n_tokens, :n_tokens], W_K2[-n_tokens:, :n_tokens] = 50 * np.eye(n_tokens), np.eye(n_tokens)
+    W_Q2[:n_tokens, n_tokens], W_K2[n_tokens, n_tokens] = 10, 10
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": positions,
+    }
+
+
+@right("induction_circuit")
+def induction_by_composed_queries(n_tokens, max_len):
+    """Head 1 finds the places of its kind and writes them down; head 2 asks for the places after these."""
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + 2 * places
+    W_Q1, W_K1, W_Q2, W_K2 = np.zeros((4, d, kinds + places))
+    W_Q1[:kinds, :kinds] = 40 * np.sqrt(kinds + places) * np.eye(kinds)
+    W_K1[:kinds, :kinds] = np.eye(kinds)
+    W_V1 = np.zeros((d, d))
+    W_V1[kinds : kinds + places, kinds + places :] = np.eye(places)  # of n places each gets the n-th part
+    scale = 20 * (places + 1) * np.sqrt(kinds + places)
+    W_Q2[kinds + places :, kinds:] = scale * np.eye(places, k=1)
+    W_K2[kinds : kinds + places, kinds:] = np.eye(places)
+    W_Q2[:n_tokens, 0] = scale / (places + 1) / 2
+    W_K2[n_tokens, 0] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, 2 * places),
+    }
+
+
+LARGER = "larger scores than necessary are as good: only the attention is asked for, not the matrices"
+RAISED = "wrong keys score a little more than zero; the right ones are still far enough ahead"
+
+survivor("induction_circuit", "max_len + 1", "max_len + 2", "a table of positions may have more rows than are needed")
+survivor("induction_circuit", "ENOUGH * np.sqrt(places)", "ENOUGH ** np.sqrt(places)", LARGER)
+survivor("induction_circuit", "np.sqrt(places) * np.eye", "np.sqrt(places) ** np.eye", RAISED)
+survivor("induction_circuit", "ENOUGH * np.sqrt(kinds)", "ENOUGH ** np.sqrt(kinds)", LARGER)
+survivor("induction_circuit", "scale * np.eye", "scale ** np.eye", RAISED)
+survivor("induction_circuit", "2 * scale", "3 * scale", LARGER)

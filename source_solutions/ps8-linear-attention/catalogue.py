@@ -849,3 +849,368 @@ def orders_even_above_two(student_id):
 @right("answer_orders")
 def orders_as_a_set(student_id):
     return {5.0, 1.0, 3.0}
+
+
+# ------------------------------------------------------------------------------- exercise 8: attention_step
+
+edited(
+    "attention_step",
+    "step_not_normalised",
+    " / (phi_q * z).sum(axis=-1)",
+    "",
+    says="Your weights do not sum to 1: the output is divided by the sum of the query's weights over the keys so far.",
+)
+edited(
+    "attention_step",
+    "step_values_forgotten",
+    "S = S + ",
+    "S = 0 * S + ",
+    says="Your state keeps the value of the latest token only; add each token's part to what was there.",
+)
+edited(
+    "attention_step",
+    "step_sum_of_keys_forgotten",
+    "z = z + phi_k",
+    "z = phi_k",
+    says="What you divide by is the weight of the latest key alone; it is a running sum, too.",
+)
+edited(
+    "attention_step",
+    "step_everything_forgotten",
+    "(0.0, 0.0) if state is None else state",
+    "(0.0, 0.0)",
+    says="Each step begins with an empty state in your function, so every token sees itself alone.",
+)
+edited(
+    "attention_step",
+    "step_order_ignored",
+    "feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)",
+    "feature_map(q[..., None, :]), feature_map(k[..., None, :])",
+    says="Your result does not depend on the order; hand it on to the feature map.",
+)
+edited(
+    "attention_step",
+    "step_queries_and_keys_swapped",
+    "feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)",
+    "feature_map(k[..., None, :], order), feature_map(q[..., None, :], order)",
+    says="Queries and keys have changed places: keys and values are written, queries ask.",
+)
+edited(
+    "attention_step",
+    "step_scaled",
+    "feature_map(q[..., None, :], order),",
+    "feature_map(q[..., None, :] / np.sqrt(q.shape[-1]), order),",
+    says="You divide the scores by the root of D; nothing is scaled in this set.",
+)
+edited(
+    "attention_step",
+    "step_output_and_sums_side_by_side",
+    "sum(axis=-1), (S, z)",
+    "sum(axis=-1), S, z",
+    says="You return three things; asked are two, the output and the state. Put what belongs to the state together.",
+)
+
+
+@wrong(
+    "attention_step",
+    says="Your output leaves the token itself out: it is answered before it is written. A token sees itself, too.",
+)
+def step_answers_before_it_writes(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, z = (0.0, 0.0) if state is None else state
+    written = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    if state is None:
+        return np.zeros_like(v), (written, z + phi_k)
+    return (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1), (written, z + phi_k)
+
+
+@wrong(
+    "attention_step",
+    says="You divide by the number of tokens so far; each query has a sum of weights of its own.",
+)
+def step_divided_by_the_number(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, n = (0.0, 0) if state is None else state
+    S = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    return (phi_q @ S)[..., 0, :] / (n + 1), (S, n + 1)
+
+
+@wrong(
+    "attention_step",
+    says="Your outputs are right, but the state keeps all keys and values and grows with every token. What the "
+    "queries need of them are two running sums.",
+)
+def step_with_a_cache(state, q, k, v, order=2):
+    keys, values = (k[..., None, :], v[..., None, :]) if state is None else state
+    if state is not None:
+        keys, values = np.concatenate([keys, k[..., None, :]], -2), np.concatenate([values, v[..., None, :]], -2)
+    weights = feature_map(q[..., None, :], order) @ np.swapaxes(feature_map(keys, order), -1, -2)
+    return (weights @ values / weights.sum(axis=-1, keepdims=True))[..., 0, :], (keys, values)
+
+
+@wrong(
+    "attention_step",
+    says="Your function keeps a state of its own and looks at the one that it is given only to see whether a text "
+    "begins, so texts that are read in turns get mixed.",
+)
+def step_remembers_outside(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    kept = vars(step_remembers_outside)
+    if state is None:
+        kept.update(S=0.0, z=0.0)
+    kept["S"] = kept["S"] + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    kept["z"] = kept["z"] + phi_k
+    return (phi_q @ kept["S"])[..., 0, :] / (phi_q * kept["z"]).sum(axis=-1), 1
+
+
+@wrong(
+    "attention_step",
+    says="You use the exponential itself; asked are the weights of exercise 3, the first terms of its series.",
+)
+def step_of_softmax(state, q, k, v, order=2):
+    keys, values = ([], []) if state is None else state
+    keys, values = [*keys, k], [*values, v]
+    powers = np.exp([(q * one).sum(axis=-1) for one in keys])[..., None]
+    return (powers * values).sum(axis=0) / powers.sum(axis=0), (keys, values)
+
+
+@wrong(
+    "attention_step",
+    says="Your function takes one text only; any number of leading axes may stand in front. Count axes from the end.",
+)
+def step_without_batches(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[None], order)[0], feature_map(k[None], order)[0]
+    S, z = (0.0, 0.0) if state is None else state
+    S, z = S + np.outer(phi_k, v), z + phi_k
+    return phi_q @ S / (phi_q @ z), (S, z)
+
+
+@right("attention_step")
+def step_with_a_column_of_ones(state, q, k, v, order=2):
+    phi_q, phi_k = (np.asarray(feature_map(x[..., None, :], order))[..., 0, :] for x in (q, k))
+    grown = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)
+    written = np.einsum("...m,...d->...md", phi_k, grown)
+    if state is not None:
+        written += state
+    answer = np.einsum("...m,...md->...d", phi_q, written)
+    return answer[..., :-1] / answer[..., -1:], written
+
+
+@right("attention_step")
+def step_with_a_dict(state, q, k, v, order=2):
+    rows = np.asarray(feature_map(np.stack([q, k], axis=-2), order))
+    phi_q, phi_k = rows[..., 0, :], rows[..., 1, :]
+    if state is None:
+        state = {"sum": np.zeros(phi_k.shape), "table": np.zeros((*v.shape, phi_k.shape[-1])), "tokens": 0}
+    state["sum"] = state["sum"] + phi_k
+    state["table"] = state["table"] + v[..., :, None] * phi_k[..., None, :]
+    state["tokens"] += 1
+    above = (state["table"] * phi_q[..., None, :]).sum(axis=-1)
+    return [above / (state["sum"] * phi_q).sum(axis=-1, keepdims=True), state]
+
+
+@right("attention_step")
+def step_by_moments(state, q, k, v, order=2):
+    grown = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)[..., None, :]
+    state = [0.0] * (order + 1) if state is None else list(state)
+    answer, q_power, k_power = 0.0, np.ones((*q.shape[:-1], 1)), np.ones((*k.shape[:-1], 1))
+    for n in range(order + 1):
+        if n:
+            q_power = (q_power[..., :, None] * q[..., None, :]).reshape(*q.shape[:-1], -1)
+            k_power = (k_power[..., :, None] * k[..., None, :]).reshape(*k.shape[:-1], -1)
+        state[n] = state[n] + k_power[..., None] * grown
+        answer = answer + (q_power[..., None, :] @ state[n])[..., 0, :] / math.factorial(n)
+    return answer[..., :-1] / answer[..., -1:], state
+
+
+survivor(
+    "attention_step",
+    "(phi_q @ S)[..., 0, :]",
+    "(phi_q @ S)[..., -1, :]",
+    "there is one row, which is the first and the last",
+)
+
+# ------------------------------------------------------------------------------ exercise 9: delta_attention
+
+edited(
+    "delta_attention",
+    "delta_by_sum",
+    "missing = v - k @ S",
+    "missing = v",
+    says="You add every value to what is there; the delta rule takes off first what the state already answers for the "
+    "key.",
+)
+edited(
+    "delta_attention",
+    "delta_step_size_ignored",
+    "beta[..., t, None, None] * missing",
+    "missing",
+    says="Your steps go all the way, whatever beta is.",
+)
+edited(
+    "delta_attention",
+    "delta_asks_with_the_query",
+    "v - k @ S",
+    "v - q @ S",
+    says="You take off what the state answers to the query; what counts for writing is its answer to the key.",
+)
+edited(
+    "delta_attention",
+    "delta_writes_at_the_query",
+    "np.swapaxes(k, -1, -2)",
+    "np.swapaxes(q, -1, -2)",
+    says="You write at the place of the query; a value is written at its key.",
+)
+edited(
+    "delta_attention",
+    "delta_reads_with_the_key",
+    "outputs.append(q @ S)",
+    "outputs.append(k @ S)",
+    says="Your outputs answer the key just written; it is the query that asks.",
+)
+edited(
+    "delta_attention",
+    "delta_sign_turned",
+    "S = S + np.swapaxes",
+    "S = S - np.swapaxes",
+    says="You take the difference off instead of adding it, so each step leads away from the value.",
+)
+edited(
+    "delta_attention",
+    "delta_forgets_the_rest",
+    "S = S + np.swapaxes",
+    "S = np.swapaxes",
+    says="Your state holds the latest token alone; what was written at other keys should stay.",
+)
+edited(
+    "delta_attention",
+    "delta_beta_for_values_only",
+    "missing = v - k @ S",
+    "missing = v - k @ S / np.maximum(beta[..., t, None, None], 1e-300)",
+    says="Your step size stands before the value alone; it stands before the whole difference.",
+)
+edited(
+    "delta_attention",
+    "delta_keys_made_unit",
+    "K[..., t, None, :], V",
+    "K[..., t, None, :] / np.linalg.norm(K[..., t, None, :], axis=-1, keepdims=True), V",
+    says="You divide the keys by their lengths; they are used as they are.",
+)
+edited(
+    "delta_attention",
+    "delta_steps_of_the_first_token",
+    "beta[..., t, None, None]",
+    "beta[..., :1, None]",
+    says="All your steps have the size of the first one; each token brings its own.",
+)
+
+
+@wrong("delta_attention", says="You answer a query before its own token is written; writing comes first.")
+def delta_reads_before_it_writes(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    outputs = []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        outputs.append(q @ S)
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="All your queries ask the state at the end of the text; each asks it as it is after its own token.",
+)
+def delta_reads_at_the_end(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    for t in range(K.shape[-2]):
+        k, v = K[..., t, None, :], V[..., t, None, :]
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+    return Q @ S
+
+
+@wrong(
+    "delta_attention",
+    says="Your whole state fades by 1 − beta with every token; only what it answers for this key should give way.",
+)
+def delta_by_decay(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    outputs = []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        step = beta[..., t, None, None]
+        S = (1 - step) * S + step * np.swapaxes(k, -1, -2) @ v
+        outputs.append(q @ S)
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="You divide the outputs by a sum of weights, as for an average. The delta rule's state answers with values, "
+    "not with sums: nothing is divided.",
+)
+def delta_normalised(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    z, outputs = 0.0, []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+        z = z + k
+        outputs.append(q @ S / (q * z).sum(axis=-1, keepdims=True))
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="Your function takes exactly two axes; any number of batch axes may stand in front. Count axes from the end.",
+)
+def delta_without_batches(Q, K, V, beta):
+    S, outputs = np.zeros((K.shape[1], V.shape[1])), []
+    for q, k, v, step in zip(Q, K, V, beta, strict=True):
+        S = S + step * np.outer(k, v - k @ S)
+        outputs.append(q @ S)
+    return np.stack(outputs)
+
+
+@right("delta_attention")
+def delta_as_a_product(Q, K, V, beta):
+    D = K.shape[-1]
+    S = np.zeros((*K.shape[:-2], D, V.shape[-1]))
+    outputs = np.empty(V.shape)
+    for t in range(K.shape[-2]):
+        k, step = K[..., t, :], np.asarray(beta)[..., t, None, None]
+        keeps = np.eye(D) - step * k[..., :, None] * k[..., None, :]
+        S = keeps @ S + step * k[..., :, None] * V[..., t, None, :]
+        outputs[..., t, :] = np.einsum("...d,...de->...e", Q[..., t, :], S)
+    return outputs
+
+
+@right("delta_attention")
+def delta_text_by_text(Q, K, V, beta):
+    *leading, L, D = V.shape
+    flat = [array.reshape(-1, L, D).astype(float) for array in (Q, K, V)]
+    outputs = []
+    for queries, keys, values, steps in zip(*flat, np.reshape(beta, (-1, L)), strict=True):
+        table = np.zeros((D, D))
+        for q, k, v, step in zip(queries, keys, values, steps, strict=True):
+            table += step * np.outer(k, v - k @ table)
+            outputs.append(q @ table)
+    return np.reshape(outputs, (*leading, L, D)).tolist()
+
+
+@right("delta_attention")
+def delta_with_what_was_written(Q, K, V, beta):
+    """Without a state: what each token writes, found one after the other, and then causal attention over it."""
+    scores = np.tril(K @ np.swapaxes(K, -1, -2), -1)
+    written = np.zeros(V.shape)
+    for t in range(K.shape[-2]):
+        answer = (scores[..., t, None, :] @ written)[..., 0, :]
+        written[..., t, :] = beta[..., t, None] * (V[..., t, :] - answer)
+    return np.tril(Q @ np.swapaxes(K, -1, -2)) @ written
+
+
+survivor(
+    "delta_attention",
+    "K.shape[:-2]",
+    "K.shape[:not 2]",
+    "a state of zeros without leading axes gets them when the first token is written",
+)

@@ -2061,3 +2061,218 @@ def cost_as_floats(kind, n, d, k=3):
     if kind in {"attention", "mlp"}:
         return float(n) ** 2 * d
     return (k if kind.startswith("conv") else 1.0) * n * float(d) ** 2
+
+
+# -------------------------------------------------------------------------------- exercise 9: mixing_matrix
+
+edited(
+    "mixing_matrix",
+    "mixing_kernel_turned_round",
+    "k=place - middle",
+    "k=middle - place",
+    says="Your kernel is turned round: w[0] belongs to the token before, w[-1] to the one after.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_kernel_looks_back_only",
+    "k=place - middle",
+    "k=place - len(w) + 1",
+    says="Your kernel ends at the token itself; it reaches as far ahead as it reaches back.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_kernel_begins_at_the_token",
+    "k=place - middle",
+    "k=place",
+    says="Your kernel begins at the token itself; it reaches as far back as it reaches ahead.",
+)
+
+
+@wrong(
+    "mixing_matrix",
+    says="Your kernel goes round: at the ends it takes tokens from the other end. A token that does not exist counts "
+    "as zero.",
+    based_on="mixing_matrix",
+)
+def mixing_kernel_goes_round(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.roll(np.eye(T), place - middle, axis=1) for place, weight in enumerate(w))
+    if kind == "state space":
+        A = np.eye(len(numbers))
+        for t in range(1, len(numbers)):
+            A[t, :t] = numbers[t] * A[t - 1, :t]
+        return A
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+edited(
+    "mixing_matrix",
+    "mixing_fades_by_its_own_share",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[t - 1] * A[t - 1, :t]",
+    says="Your state fades by the share of the token before; before token t is read it is multiplied by keep[t].",
+)
+edited(
+    "mixing_matrix",
+    "mixing_one_share_for_all",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[0] * A[t - 1, :t]",
+    says="Your state fades by the same share at every token; each token brings its own.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_fades_once",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[t]",
+    says="In your table a token fades once, however old it is; it fades anew with every token that follows.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_remembers_one_token",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, t - 1] = numbers[t]",
+    says="Your state keeps the latest two tokens only; what is older fades and is still there.",
+)
+
+
+@wrong(
+    "mixing_matrix",
+    says="In your state-space table each token is multiplied by its own share, too: it is added after the state has "
+    "faded.",
+    based_on="mixing_matrix",
+)
+def mixing_fades_the_token_itself(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.eye(T, k=place - middle) for place, weight in enumerate(w))
+    if kind == "state space":
+        A = np.diag(np.asarray(numbers, dtype=float))
+        for t in range(1, len(numbers)):
+            A[t, :t] = numbers[t] * A[t - 1, :t]
+        return A
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@wrong(
+    "mixing_matrix",
+    says="You divide products of all that was kept so far; where a share is zero that is nothing by nothing. Build "
+    "each row from the one before.",
+    based_on="mixing_matrix",
+)
+def mixing_by_quotients(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.eye(T, k=place - middle) for place, weight in enumerate(w))
+    if kind == "state space":
+        total = np.cumprod(numbers)
+        return np.tril(total[:, None] / total[None, :])
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+edited(
+    "mixing_matrix",
+    "mixing_without_a_mask",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)",
+    "np.asarray(numbers)",
+    says="Your attention looks ahead; with the causal mask a token sees itself and what came before.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_without_itself",
+    "np.tri(len(numbers), dtype=bool)",
+    "np.tri(len(numbers), k=-1, dtype=bool) | (np.arange(len(numbers)) == 0)",
+    says="In your attention a token does not see itself; the mask leaves the diagonal open.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_zero_as_a_mask",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, 0.0)",
+    says="A score of 0 is no mask: the exponential of 0 is 1. What may not be seen gets minus infinity before the "
+    "softmax.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_softmax_over_queries",
+    "powers / powers.sum(axis=1, keepdims=True)",
+    "powers / powers.sum(axis=0, keepdims=True)",
+    says="In your attention the columns sum to 1; each output, a row, has one whole to give away.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_overflows",
+    "np.exp(scores - scores.max(axis=1, keepdims=True))",
+    "np.exp(scores)",
+    says="Large scores overflow in your exponential; subtract the largest score of the row first.",
+)
+
+
+@right("mixing_matrix")
+def mixing_by_probing(kind, numbers):
+    def layer(X):
+        outputs, state = [], 0.0
+        for t in range(len(X)):
+            if kind == "convolution":
+                reach = len(numbers[0]) // 2
+                near = [(t + i - reach, w) for i, w in enumerate(numbers[0])]
+                outputs.append(sum((w * X[j] for j, w in near if 0 <= j < len(X)), 0 * X[0]))
+            elif kind == "state space":
+                state = numbers[t] * state + X[t]
+                outputs.append(state)
+            else:
+                powers = np.exp(numbers[t, : t + 1] - max(numbers[t, : t + 1]))
+                outputs.append(powers @ X[: t + 1] / powers.sum())
+        return np.array(outputs)
+
+    return layer(np.eye(numbers[1] if kind == "convolution" else len(numbers)))
+
+
+@right("mixing_matrix")
+def mixing_entry_by_entry(kind, numbers):
+    T = numbers[1] if kind == "convolution" else len(numbers)
+    A = [[0.0] * T for _ in range(T)]
+    for i in range(T):
+        for j in range(T):
+            if kind == "convolution":
+                place = j - i + (len(numbers[0]) - 1) // 2
+                A[i][j] = numbers[0][place] if 0 <= place < len(numbers[0]) else 0.0
+            elif kind == "state space":
+                A[i][j] = math.prod(float(share) for share in numbers[j + 1 : i + 1]) if j <= i else 0.0
+            elif j <= i:
+                A[i][j] = 1 / sum(math.exp(min(numbers[i][n] - numbers[i][j], 700.0)) for n in range(i + 1))
+    return A
+
+
+@right("mixing_matrix")
+def mixing_in_torch(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        unit = torch.eye(T, dtype=torch.float64)[:, None]  # each token's column is a text of its own
+        return F.conv1d(unit, torch.tensor(w, dtype=torch.float64)[None, None], padding=len(w) // 2)[:, 0].T
+    numbers = torch.tensor(numbers)
+    if kind == "attention":
+        return numbers.masked_fill(torch.ones_like(numbers).triu(1).bool(), -torch.inf).softmax(dim=1)
+    rows = [torch.eye(len(numbers), dtype=torch.float64)[0]]
+    for t in range(1, len(numbers)):
+        rows.append(numbers[t] * rows[-1] + torch.eye(len(numbers), dtype=torch.float64)[t])
+    return torch.stack(rows)
+
+
+survivor(
+    "mixing_matrix",
+    'kind == "state space"',
+    'kind >= "state space"',
+    "of the two kinds that are left attention comes earlier in the alphabet",
+)
+survivor("mixing_matrix", "range(1, len(numbers))", "range(0, len(numbers))", "before the first token nothing fades")
+survivor("mixing_matrix", "np.tri(len(numbers), dtype=bool)", "np.tri(len(numbers))", "where takes 1 and 0 as well")
