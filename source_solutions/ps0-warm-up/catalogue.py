@@ -182,8 +182,8 @@ def two_axes_known(z, axis=-1):
 
 @wrong(
     "softmax",
-    says="You move the axis to the end and then make the same move once more; that does not bring it back to its "
-    "place.",
+    says="You move the axis to the end and then make the same move once more; with three or more axes that need not "
+    "bring it back. The way back goes from the end to `axis`.",
 )
 def moved_back_the_same_way(z, axis=-1):
     moved = np.moveaxis(z, axis, -1)
@@ -487,8 +487,8 @@ def with_itself(A, B):
 
 @wrong(
     "pairwise_dot",
-    says="Your function knows no leading axis or one: transpose(0, 2, 1) names three axes. Swap the last two, "
-    "counted from the end, and any number may stand in front.",
+    says="Your function takes one leading axis or none, not several: transpose(0, 2, 1) names three axes. Swap the "
+    "last two, counted from the end, and any number may stand in front.",
 )
 def one_leading_axis_at_most(A, B):
     B_t = B.transpose(1, 0) if B.ndim == 2 else B.transpose(0, 2, 1)

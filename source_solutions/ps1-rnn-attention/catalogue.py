@@ -645,8 +645,7 @@ def softmax_over_everything(S, H, W_s, W_h, v):
 @wrong(
     "alignment_matrix",
     says="You subtract the largest score of the whole table; where those of one row lie far below it, all its "
-    "exponentials "
-    "become 0. Subtract the largest of each row.",
+    "exponentials become 0. Subtract the largest of each row.",
 )
 def largest_of_the_table_subtracted(S, H, W_s, W_h, v):
     scores = np.tanh((S @ W_s.T)[:, None] + H @ W_h.T) @ v
@@ -749,7 +748,7 @@ def alignment_as_lists(S, H, W_s, W_h, v):
 
 @wrong(
     "alignment_reading",
-    says="Your columns are counted from 0; the picture and the task count from 1.",
+    says="Your numbers are counted from 0; the picture and the task count from 1, columns and rows alike.",
 )
 def read_from_zero(student_id):
     weights = planted_alignment(student_id)
@@ -787,8 +786,7 @@ def crossing_by_columns(student_id):
 @wrong(
     "alignment_reading",
     says='For "three_times" you named the written word whose row has the largest weight; look for the column '
-    "that three "
-    "rows have their largest weight in.",
+    "that three rows have their largest weight in.",
 )
 def strongest_row_instead_of_column(student_id):
     weights = planted_alignment(student_id)
@@ -952,7 +950,7 @@ edited(
     "jaccard_split_at_single_spaces",
     "set(a.split()), set(b.split())",
     'set(a.split(" ")), set(b.split(" "))',
-    says='You split at single spaces, split(" "), which makes empty words of double spaces and misses line breaks; '
+    says='You split at spaces only, as split(" ") does, so a line break or a tab does not part two words; '
     "split() without an argument takes all white space.",
 )
 edited(
@@ -967,7 +965,7 @@ edited(
     "jaccard_without_full_stops",
     "set(a.split()), set(b.split())",
     'set(a.replace(".", " ").split()), set(b.replace(".", " ").split())',
-    says="You remove full stops; here dog. and dog are two words.",
+    says="You drop full stops, or all punctuation; here dog. and dog are two words.",
 )
 edited(
     "jaccard_similarity",
@@ -1130,7 +1128,7 @@ edited(
     "cosine_split_at_single_spaces",
     "Counter(a.split()), Counter(b.split())",
     'Counter(a.split(" ")), Counter(b.split(" "))',
-    says='You split at single spaces, split(" "), which makes empty words of double spaces and misses line breaks; '
+    says='You split at spaces only, as split(" ") does, so a line break or a tab does not part two words; '
     "split() without an argument takes all white space.",
 )
 edited(
@@ -1145,7 +1143,7 @@ edited(
     "cosine_without_full_stops",
     "Counter(a.split()), Counter(b.split())",
     'Counter(a.replace(".", " ").split()), Counter(b.replace(".", " ").split())',
-    says="You remove full stops; here dog. and dog are two words.",
+    says="You drop full stops, or all punctuation; here dog. and dog are two words.",
 )
 edited(
     "cosine_similarity",
@@ -1841,8 +1839,7 @@ edited(
     ".masked_fill(~mask, -torch.inf)",
     "",
     says="You set the weights of padding to zero after the softmax only, so the rest no longer sums to 1; "
-    "padding should "
-    "not take part in the softmax at all.",
+    "padding should not take part in the softmax at all.",
 )
 edited(
     "AttentionDecoder",
@@ -2092,8 +2089,7 @@ edited(
 @wrong(
     "AttentionDecoder",
     says="Your decoder keeps the context for the next call, so its cell reads the one of the call before; step "
-    "needs nothing "
-    "but its arguments.",
+    "needs nothing but its arguments.",
 )
 class ContextOfTheCallBefore(nn.Module):
     def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):

@@ -861,8 +861,8 @@ def queries_scaled_in_place(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
-    says="Your function knows no leading axis or one: transpose(0, 2, 1) names three axes. Swap the last two, "
-    "counted from the end, and any number may stand in front.",
+    says="Your function takes one leading axis or none, not several: transpose(0, 2, 1) names three axes. Swap the "
+    "last two, counted from the end, and any number may stand in front.",
 )
 def one_leading_axis_at_most(Q, K, V, mask=None):
     K_t = K.T if K.ndim == 2 else np.transpose(K, (0, 2, 1))
@@ -1598,7 +1598,8 @@ def with_the_scale(L, D):
 
 @wrong(
     "attention_multiplications",
-    says="You count one multiplication for each entry of the average; each takes as many as there are tokens.",
+    says="Your count is L D (D + 1). There is a score for each pair of tokens, not for each entry of the output; and "
+    "each entry of the output sums over all tokens.",
 )
 def one_average_for_each_entry(L, D):
     return L * D * (D + 1)

@@ -233,8 +233,8 @@ def merge_by_repeated_mean(X):
 
 @wrong(
     "merge_heads",
-    says="np.squeeze removes every axis of size 1, also that of a single sequence or token, so the heads are put "
-    "together along another axis.",
+    says="np.squeeze removes every axis of size 1, also that of a single token or of heads of width 1; the axes that "
+    "are left are then not those you take them for.",
 )
 def merge_squeezed(X):
     heads = [np.squeeze(X[:, i]) for i in range(X.shape[1])]
@@ -408,7 +408,8 @@ edited(
     "causal_transposed",
     "np.tri(T, dtype=bool)",
     "np.tri(T, dtype=bool).T",
-    says="Your tokens may look ahead and not back: row = query, so the True entries lie on and below the diagonal.",
+    says="Your tokens may look ahead and not back: row = query, and True = may attend, so the True entries lie on and "
+    "below the diagonal.",
 )
 edited(
     "causal_mask",

@@ -191,8 +191,7 @@ edited(
     "sinusoids_exponent_doubled",
     "2 * (np.arange(d) // 2)",
     "4 * (np.arange(d) // 2)",
-    says="Your exponent is twice as large as asked: the even column number itself is 2 times i, so a further factor 2 "
-    "is one too many.",
+    says="Your exponent is twice as large as asked: columns 2i and 2i + 1 have 2i / d, where d is the whole width.",
 )
 edited(
     "sinusoidal_encoding",
@@ -734,7 +733,7 @@ edited(
     "shift_exponent_doubled",
     "(j / d)",
     "(2 * j / d)",
-    says="Your exponents are twice as large as asked: j is the even column number already, 2 times the pair's number.",
+    says="Your exponents are twice as large as asked: columns 2i and 2i + 1 have 2i / d, where d is the whole width.",
 )
 edited(
     "shift_matrix",
@@ -905,7 +904,7 @@ edited(
     "rotary_exponent_doubled",
     "(np.arange(0, d, 2) / d)",
     "(2 * np.arange(0, d, 2) / d)",
-    says="Your exponents are twice as large as asked: 0, 2, 4, ... are 2i already.",
+    says="Your exponents are twice as large as asked: pair i has 2i / d, where d is the whole width.",
 )
 edited(
     "rotary",

@@ -145,7 +145,7 @@ def layer_over_tokens_and_width_in_batches(x, gamma, beta, eps=1e-05):
 
 @wrong(
     "layer_norm",
-    says="A token of width 1 stays as it is in your function; its only number is its own mean, so it becomes beta.",
+    says="A token of width 1 is not normalised in your function; its only number is its own mean, so it becomes beta.",
 )
 def layer_width_one_left_alone(x, gamma, beta, eps=1e-05):
     if x.shape[-1] == 1:

@@ -50,20 +50,23 @@ edited(
     "encoder_no_detour_around_attention",
     LOOK,
     "x = self.attention(seen, seen, mask)[0]",
-    says="The detour around the attention is missing: its answer is added to x and does not take its place.",
+    says="The residual connection around the attention is missing: its answer is added to x and does not take its "
+    "place.",
 )
 edited(
     "EncoderLayer",
     "encoder_no_detour_around_thinking",
     THINK,
     "return self.linear2(self.linear1(self.norm2(x)).relu())",
-    says="The detour around the feed-forward network is missing: its answer is added to x and does not take its place.",
+    says="The residual connection around the feed-forward network is missing: its answer is added to x and does not "
+    "take its place.",
 )
 
 
 @wrong(
     "EncoderLayer",
-    says="Both detours are missing: what a part answers is added to the stream and does not take its place.",
+    says="Both residual connections are missing: what a part answers is added to the stream and does not take its "
+    "place.",
     based_on="EncoderLayer",
 )
 class encoder_no_detours:
@@ -78,14 +81,14 @@ edited(
     "encoder_detour_from_the_normalised",
     LOOK,
     "x = seen + self.attention(seen, seen, mask)[0]",
-    says="Your detour carries norm1(x); the stream itself goes on as it is, x + ..., and only the attention "
-    "reads the norm.",
+    says="Your residual connection carries norm1(x); the stream itself goes on as it is, x + ..., and only the "
+    "attention reads the norm.",
 )
 
 
 @wrong(
     "EncoderLayer",
-    says="Around the feed-forward network your detour carries norm2(x); it should carry x as it is.",
+    says="Around the feed-forward network your residual connection carries norm2(x); it should carry x as it is.",
     based_on="EncoderLayer",
 )
 class encoder_thinking_detour_from_the_normalised:
@@ -228,8 +231,7 @@ class encoder_thinking_first:
 @wrong(
     "EncoderLayer",
     says="The answer of the attention goes into the feed-forward network only; it is first added to the "
-    "stream x, which "
-    "then goes on.",
+    "stream x, which then goes on.",
     based_on="EncoderLayer",
 )
 class encoder_thinking_reads_the_attention_alone:
@@ -369,7 +371,8 @@ class encoder_tokens_without_keys_zeroed:
 
 @wrong(
     "EncoderLayer",
-    says="Both of your detours carry the normalised tokens; the stream itself goes on as it is, and only the parts"
+    says="Both of your residual connections carry the normalised tokens; the stream itself goes on as it is, and only "
+    "the parts"
     " read the norms.",
     based_on="EncoderLayer",
 )
@@ -532,8 +535,7 @@ edited(
     "self.cross_attention(self.norm2(y), memory, cross_mask)",
     "self.cross_attention(memory, self.norm2(y), cross_mask)",
     says="In your cross-attention queries and memory are exchanged: the written tokens ask (first argument), "
-    "the memory "
-    "answers (second).",
+    "the memory answers (second).",
 )
 
 
@@ -633,8 +635,7 @@ class decoder_both_masks_inverted:
 @wrong(
     "DecoderLayer",
     says="Without self_mask your tokens see only what comes before them; the causal mask is not built in, and "
-    "None means "
-    "that everybody sees everything.",
+    "None means that everybody sees everything.",
     based_on="DecoderLayer",
 )
 class decoder_always_causal:
@@ -665,27 +666,31 @@ edited(
     "decoder_no_detour_around_self_attention",
     SELF,
     "y = self.self_attention(seen, seen, self_mask)[0]",
-    says="The detour around the self-attention is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the self-attention is missing: its answer is added to y and does not take "
+    "its place.",
 )
 edited(
     "DecoderLayer",
     "decoder_no_detour_around_cross_attention",
     CROSS,
     "y = self.cross_attention(self.norm2(y), memory, cross_mask)[0]",
-    says="The detour around the cross-attention is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the cross-attention is missing: its answer is added to y and does not take "
+    "its place.",
 )
 edited(
     "DecoderLayer",
     "decoder_no_detour_around_thinking",
     THEN,
     "return self.linear2(self.linear1(self.norm3(y)).relu())",
-    says="The detour around the feed-forward network is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the feed-forward network is missing: its answer is added to y and does not "
+    "take its place.",
 )
 
 
 @wrong(
     "DecoderLayer",
-    says="All three detours are missing: what a part answers is added to the stream and does not take its place.",
+    says="All three residual connections are missing: what a part answers is added to the stream and does not take "
+    "its place.",
     based_on="DecoderLayer",
 )
 class decoder_no_detours:
@@ -701,7 +706,7 @@ edited(
     "decoder_detour_from_the_normalised",
     SELF,
     "y = seen + self.self_attention(seen, seen, self_mask)[0]",
-    says="Around the self-attention your detour carries norm1(y); the stream itself goes on as it is.",
+    says="Around the self-attention your residual connection carries norm1(y); the stream itself goes on as it is.",
 )
 
 
@@ -1044,8 +1049,7 @@ def both_for_all_that_is_written(student_id):
 @wrong(
     "model_kinds",
     says="For marking words and for filling a gap you take a causal model; words to the right help there, so "
-    "every token "
-    "should see every other.",
+    "every token should see every other.",
 )
 def decoder_for_single_words(student_id):
     return dict(a="encoder", b="decoder", c="both", d="decoder", e="both", f="decoder", g="decoder")
@@ -1200,8 +1204,7 @@ def shifted_along_the_batch(model, source, target, sos):
 @wrong(
     "teacher_forced_logits",
     says="You feed the whole target behind sos and return all logits: that is one position too many. The last "
-    "one predicts "
-    "what comes after the target.",
+    "one predicts what comes after the target.",
 )
 def one_position_too_many(model, source, target, sos):
     return model(source, torch.cat([torch.full((len(target), 1), sos), target], dim=1))
@@ -1886,7 +1889,8 @@ MEASURED = 'for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_"
 @wrong(
     "train_classifier",
     says="The same seed gives other lists the second time: something random in your function does not follow it, the "
-    "model's first numbers or the order of the batches. Set it inside the function, before the model is made.",
+    "model's first numbers or the order of the batches. Is it set inside, before the model is made, and does PyTorch "
+    "draw all? NumPy and Python have seeds of their own.",
 )
 def unseeded(epochs, seed):
     model = ReviewClassifier()
@@ -1948,7 +1952,8 @@ edited(
     "torch.randperm(len(TRAIN_TEXTS)).split(40)",
     "torch.from_numpy(np.random.default_rng().permutation(len(TRAIN_TEXTS))).split(40)",
     says="The same seed gives other lists the second time: something random in your function does not follow it, the "
-    "model's first numbers or the order of the batches. Set it inside the function, before the model is made.",
+    "model's first numbers or the order of the batches. Is it set inside, before the model is made, and does PyTorch "
+    "draw all? NumPy and Python have seeds of their own.",
 )
 edited(
     "train_classifier",
@@ -2204,8 +2209,7 @@ def measured_before_the_epoch(epochs, seed):
 @wrong(
     "train_classifier",
     says="Your training accuracy is counted while the epoch runs, before the steps and with dropout; measure "
-    "it afterwards, "
-    "as you do for validation.",
+    "it afterwards, as you do for validation.",
 )
 def training_accuracy_counted_on_the_way(epochs, seed):
     torch.manual_seed(seed)
@@ -2600,21 +2604,22 @@ edited(
     "reader_without_steps",
     "optimiser.step()",
     "pass",
-    says="Your model is returned as it was made: no step of the optimiser changes its numbers.",
+    says="Your model knows no more than one that was never trained. Does each step change the numbers of the model "
+    "that you return?",
 )
 edited(
     "train_reader",
     "reader_goes_uphill",
     "loss = nn.functional.cross_entropy(",
     "loss = -nn.functional.cross_entropy(",
-    says="Your model gives the right thing less often than a guess would: the steps make the loss larger.",
+    says="Your model gives the right thing less often than a guess would: do the steps make the loss larger?",
 )
 edited(
     "train_reader",
     "reader_runs_away",
     "model.parameters(), 1e-2",
     "model.parameters(), 1e30",
-    says="Your training runs away: the steps are so large that numbers stop being finite.",
+    says="Your model's logits are not finite numbers, as when a training runs away: are the steps too large?",
 )
 edited(
     "train_reader",
@@ -2691,7 +2696,7 @@ edited(
 
 @wrong(
     "train_reader",
-    says="Your model has learned its texts by heart and knows nothing about others: a table of texts is no reader.",
+    says="Your model has learned its texts by heart and knows hardly anything about others.",
 )
 def reader_by_heart(texts, labels, seed):
     known = {tuple(text): label for text, label in zip(texts.tolist(), labels.tolist())}
@@ -2705,8 +2710,8 @@ def reader_by_heart(texts, labels, seed):
 
 @wrong(
     "train_reader",
-    says="Your model knows its 600 texts by heart and many new ones not: it reads the five words side by side, so it "
-    "has to learn each place for itself. With attention what is learned at one place holds at all.",
+    says="Your model knows its 600 texts by heart and many new ones not. One that reads the five words side by side "
+    "has to learn each place for itself; with attention what is learned at one place holds at all.",
 )
 def reader_side_by_side(texts, labels, seed):
     torch.manual_seed(seed)
@@ -2725,8 +2730,8 @@ def reader_side_by_side(texts, labels, seed):
 
 @wrong(
     "train_reader",
-    says="Your model answers the same text differently each time: dropout is still on. Call eval() before you return "
-    "it.",
+    says="Your model answers the same text differently each time, as with dropout that is still on: is it in "
+    "evaluation mode when you return it?",
 )
 def reader_left_in_training_mode(texts, labels, seed):
     torch.manual_seed(seed)

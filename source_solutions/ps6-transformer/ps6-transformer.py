@@ -1426,13 +1426,19 @@ def share_right(model, texts, labels):
 
 
 def what_changes(rng, model, texts):
-    """Whether answers change where only the question is another one, and where only the things are."""
-    before = logits_of(model, texts).argmax(axis=1)
+    """Whether answers change with the question alone, and with the things alone, and whether both only add up."""
+    before = logits_of(model, texts)
+    others = texts[torch.tensor(rng.permutation(len(texts)))]
+    added = before + logits_of(model, others)
     for what, places in (("question", slice(4, 5)), ("things", slice(0, 4))):
         changed = texts.clone()
-        changed[:, places] = texts[torch.tensor(rng.permutation(len(texts)))][:, places]
-        moved = (logits_of(model, changed).argmax(axis=1) != before).mean()
+        changed[:, places] = others[:, places]
+        logits = logits_of(model, changed)
+        added = added - logits
+        moved = (logits.argmax(axis=1) != before.argmax(axis=1)).mean()
         observe(f"with another {what} it gives", "the same answer" if moved < 0.01 else "others")
+    meet = np.abs(added).max() > 1e-3 * max(1.0, np.abs(before).max())
+    observe("in the logits, question and things", "meet" if meet else "add up")
 
 
 @check(f"after training it reads new texts better than without mixing: {NOT_MIXING} of them right", points=1)

@@ -883,7 +883,8 @@ edited(
 @wrong(
     "variant_head",
     says="Your queries look for the last row of the table. A sequence may be shorter than the table, and then nobody "
-    "stands there; the score has to grow with the place.",
+    "stands there. Look again at the place that was drawn for you: for the last token the score has to grow with the "
+    "place.",
 )
 def variant_last_row_of_table(n_tokens, max_len):
     W_Q = np.zeros((n_tokens + max_len, 1))
@@ -895,8 +896,8 @@ def variant_last_row_of_table(n_tokens, max_len):
 
 @wrong(
     "variant_head",
-    says="Each token looks at the one before it, but nobody stands before the first: give it something to look at, "
-    "namely itself.",
+    says="Each token looks at the one before it, but nobody stands before the first, so it looks everywhere. If the "
+    "previous token was drawn for you, the first one keeps itself.",
 )
 def variant_first_looks_nowhere(n_tokens, max_len):
     W_Q = np.zeros((n_tokens + max_len, max_len))
@@ -2055,8 +2056,8 @@ edited(
     "induction_nothing_written",
     "W_V1[token, before] = np.eye(n_tokens)",
     "W_V1[token, before] = 0",
-    says="Your first head looks at the token before and writes nothing of it into the stream, so no key of head 2 ever "
-    "matches and every token rests on begin. Writing is what W_V1 is for.",
+    says="Your first head looks at the token before, but no key of head 2 ever matches and every token rests on "
+    "begin. Does W_V1 write that token into the stream, into columns that W_K2 reads?",
 )
 edited(
     "induction_circuit",
@@ -2204,7 +2205,7 @@ edited(
     "induction_fixed_table",
     "kinds, places = n_tokens + 1, max_len + 1",
     "kinds, places = n_tokens + 1, 13",
-    says="Your table has room for 12 tokens, whatever max_len is; let its size follow from max_len.",
+    says="Your table has the same number of rows whatever max_len is; let its size follow from max_len.",
 )
 edited(
     "induction_circuit",

@@ -422,8 +422,8 @@ edited(
 
 @wrong(
     "linear_attention",
-    says="Your result is right, but on the way there stands the L x L table of weights that linear attention is made "
-    "to avoid: multiply key features and values first.",
+    says="Your result is right, but on the way there stands the L x L table that linear attention is made to avoid, "
+    "above the fraction or below it. What can be summed over the keys before any query comes?",
 )
 def attention_with_the_table(Q, K, V, order=2):
     phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
@@ -431,7 +431,7 @@ def attention_with_the_table(Q, K, V, order=2):
     return (weights @ V) / weights.sum(axis=-1, keepdims=True)
 
 
-@wrong("linear_attention", says="Each query sees the keys up to its own place only; there is no mask in this set.")
+@wrong("linear_attention", says="Each query sees the keys up to its own place only; here it sees them all.")
 def attention_causal(Q, K, V, order=2):
     phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
     sums = np.cumsum(phi_k[..., None] * V[..., None, :], axis=-3)
@@ -501,8 +501,7 @@ def attention_over_the_whole_batch(Q, K, V, order=2):
 
 @wrong(
     "linear_attention",
-    says="You hold the sum of the weights at 1 or more; it may be smaller or negative, and then the weights no "
-    "longer sum to 1.",
+    says="You hold the sum of the weights at 1 or more; it may be smaller, and then the weights no longer sum to 1.",
 )
 def attention_sum_held_above_one(Q, K, V, order=2):
     phi_q, phi_k = (feature_map(Q, order), feature_map(K, order))
@@ -937,8 +936,8 @@ def step_divided_by_the_number(state, q, k, v, order=2):
 
 @wrong(
     "attention_step",
-    says="Your outputs are right, but the state keeps all keys and values and grows with every token. What the "
-    "queries need of them are two running sums.",
+    says="Your outputs are right, but your state grows with every token. What the queries need of all keys and values "
+    "are two running sums.",
 )
 def step_with_a_cache(state, q, k, v, order=2):
     keys, values = (k[..., None, :], v[..., None, :]) if state is None else state
@@ -950,8 +949,8 @@ def step_with_a_cache(state, q, k, v, order=2):
 
 @wrong(
     "attention_step",
-    says="Your function keeps a state of its own and looks at the one that it is given only to see whether a text "
-    "begins, so texts that are read in turns get mixed.",
+    says="Your function keeps something of its own beside the state that it is given, so texts that are read in turns "
+    "get mixed.",
 )
 def step_remembers_outside(state, q, k, v, order=2):
     phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
@@ -1130,7 +1129,8 @@ def delta_reads_at_the_end(Q, K, V, beta):
 
 @wrong(
     "delta_attention",
-    says="Your whole state fades by 1 − beta with every token; only what it answers for this key should give way.",
+    says="Your whole state is multiplied by 1 − beta at every token; only what it answers for this key should give "
+    "way.",
 )
 def delta_by_decay(Q, K, V, beta):
     S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))

@@ -978,7 +978,8 @@ def pooled_in_overlapping_windows():
 
 @wrong(
     "pooled_cnn",
-    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+    says="Your activations are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it "
+    "is.",
 )
 def pooled_with_tanh():
     return nn.Sequential(
@@ -998,7 +999,8 @@ def pooled_with_tanh():
 
 
 @wrong(
-    "pooled_cnn", says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for."
+    "pooled_cnn",
+    says="Your activations are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
 )
 def pooled_with_leaky_relu():
     return nn.Sequential(
@@ -1017,7 +1019,7 @@ def pooled_with_leaky_relu():
     )
 
 
-@wrong("pooled_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+@wrong("pooled_cnn", says="Your activations are GELU, a soft relative; a plain ReLU is asked for.")
 def pooled_with_gelu():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
@@ -1035,7 +1037,7 @@ def pooled_with_gelu():
     )
 
 
-@wrong("pooled_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+@wrong("pooled_cnn", says="Your activations cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
 def pooled_with_relu6():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
@@ -1085,7 +1087,8 @@ def pooled_without_relu_after_convolutions():
 
 @wrong(
     "strided_cnn",
-    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+    says="Your activations are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it "
+    "is.",
 )
 def strided_with_tanh():
     return nn.Sequential(
@@ -1104,7 +1107,7 @@ def strided_with_tanh():
 
 @wrong(
     "strided_cnn",
-    says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
+    says="Your activations are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
 )
 def strided_with_leaky_relu():
     return nn.Sequential(
@@ -1121,7 +1124,7 @@ def strided_with_leaky_relu():
     )
 
 
-@wrong("strided_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+@wrong("strided_cnn", says="Your activations are GELU, a soft relative; a plain ReLU is asked for.")
 def strided_with_gelu():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, 2, 1),
@@ -1137,7 +1140,7 @@ def strided_with_gelu():
     )
 
 
-@wrong("strided_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+@wrong("strided_cnn", says="Your activations cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
 def strided_with_relu6():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, 2, 1),
@@ -1364,7 +1367,7 @@ def strided_padded_on_two_sides():
 
 @wrong(
     "strided_cnn",
-    says="The bends of your linear layers cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.",
+    says="The activations of your linear layers cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.",
 )
 def strided_relu6_in_the_linear_layers():
     return nn.Sequential(
@@ -2162,8 +2165,8 @@ def mixing_fades_the_token_itself(kind, numbers):
 
 @wrong(
     "mixing_matrix",
-    says="You divide products of all that was kept so far; where a share is zero that is nothing by nothing. Build "
-    "each row from the one before.",
+    says="You get what is kept in between from what is kept since the start, by a quotient or by a difference of "
+    "logarithms; where a share is zero, neither is a number. Build each row from the one before.",
     based_on="mixing_matrix",
 )
 def mixing_by_quotients(kind, numbers):
