@@ -277,7 +277,9 @@ class Client:
         blobs: list[bytes] = []
         header = {"op": op, **details}
         if "args" in details:
-            header["args"] = [self.pack(a, blobs) for a in details["args"]]
+            given = list(map(id, details["args"]))  # one object given twice is one object there
+            again = [{"again": given.index(i)} if i in given[:n] else None for n, i in enumerate(given)]
+            header["args"] = [one or self.pack(a, blobs) for one, a in zip(again, details["args"], strict=True)]
             header["kwargs"] = {k: self.pack(v, blobs) for k, v in details["kwargs"].items()}
         if "key" in details:
             header["key"] = self.pack(details["key"], blobs)

@@ -39,6 +39,7 @@ OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answer
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
+CHANGED = "You write into something that your function was given (with -=, out=, an index or the like); work on a copy."
 # the large libraries, and by which words a student's cells speak of them
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
 
@@ -285,8 +286,11 @@ class Judge:
         except (Exception, OutOfTime) as error:  # answers of a kind that nobody foresaw: they cost no verdict
             self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
             return []
-        outcome.named = [Misconception(v.name, v.exercise, v.says) for v in found]
-        return outcome.named
+        named = [Misconception(v.name, v.exercise, v.says) for v in found]
+        if not found and any("changes its input in place" in check.reason for check in outcome.checks):
+            named = [Misconception("changes_its_input", test.grade_id, CHANGED)]
+        outcome.named = named if named or len(runs) == len(variants) else None  # None: cut short, not done
+        return named
 
     # the result
 

@@ -24,6 +24,7 @@ RTOL = 1e-3
 ATOL = 1e-5
 NO_NUMBERS = (str, bytes, dict, set, type(None))
 TYPED_ATOL = 5e-3  # numbers that a student typed are rounded
+FINE_ATOL = 1e-8  # with a hundred times as much relative to the size: for answers of which none is far off
 
 
 def is_flat(values: Any) -> bool:
@@ -61,12 +62,13 @@ def _close_arrays(first: np.ndarray, second: np.ndarray, atol: float) -> bool:
     sizes = np.abs(second).astype(np.float64)
     are_finite = np.isfinite(sizes)
     scale = float(np.max(sizes, initial=0.0, where=are_finite))
-    limit = max(atol, RTOL * atol * scale)
+    rtol = min(RTOL, 100 * atol)
+    limit = max(atol, rtol * atol * scale)
     if are_finite.all() and np.isfinite(first).all():  # what allclose does, in a fifth of its time
         with np.errstate(over="ignore"):
             apart = np.abs(first - second.astype(np.result_type(second, 1.0)))
-        return bool((apart <= limit + RTOL * sizes).all())
-    return bool(np.allclose(first, second, rtol=RTOL, atol=limit, equal_nan=True))
+        return bool((apart <= limit + rtol * sizes).all())
+    return bool(np.allclose(first, second, rtol=rtol, atol=limit, equal_nan=True))
 
 
 def _plain(value: Any) -> Any:
@@ -95,12 +97,12 @@ def _by_question(transcript: list[Entry]) -> dict[Question, Entry]:
     return entries
 
 
-def _same(one: Entry, other: Entry) -> bool:
+def _same(one: Entry, other: Entry, atol: float = ATOL) -> bool:
     if one.error or other.error:
         return one.error == other.error
     if one.changed != other.changed:
         return False
-    return close(one.value, other.value, TYPED_ATOL if one.is_value else ATOL)
+    return close(one.value, other.value, TYPED_ATOL if one.is_value else atol)
 
 
 @dataclass
@@ -113,13 +115,13 @@ class Answer:
     is_right: bool
 
 
-def answers_beside(student: list[Entry], reference: list[Entry]) -> list[Answer]:
+def answers_beside(student: list[Entry], reference: list[Entry], atol: float = ATOL) -> list[Answer]:
     references = _by_question(reference)
     both = [(q, entry, references[q]) for q, entry in _by_question(student).items() if q in references]
-    return [Answer(question, entry, right, _same(entry, right)) for question, entry, right in both]
+    return [Answer(question, entry, right, _same(entry, right, atol)) for question, entry, right in both]
 
 
-def explained(answers: list[Answer], variant: list[Entry]) -> set[Question]:
+def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -> set[Question]:
     """The questions to which the variant gives the student's wrong answers; none where it is not what the student did.
 
     It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
@@ -128,11 +130,11 @@ def explained(answers: list[Answer], variant: list[Entry]) -> set[Question]:
     variants = _by_question(variant)
     beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
     wrong = [(answer, of_variant) for answer, of_variant in beside if not answer.is_right]
-    gives = [answer for answer, of_variant in wrong if _same(answer.given, of_variant)]
-    if not gives or not all(_same(answer.given, of_variant) for answer, of_variant in beside if answer.is_right):
+    gives = [answer for answer, of_variant in wrong if _same(answer.given, of_variant, atol)]
+    if not gives or not all(_same(answer.given, of_variant, atol) for answer, of_variant in beside if answer.is_right):
         return set()
     given = {answer.question for answer in gives}
-    misses = sum(answer.question not in given and not _same(of_variant, answer.right) for answer, of_variant in wrong)
+    misses = sum(a.question not in given and not _same(of_variant, a.right, atol) for a, of_variant in wrong)
     if misses > len(gives) or (misses and all(answer.given.error for answer in gives)):
         return set()
     return given
@@ -152,10 +154,12 @@ def recognise(
     student: list[Entry], reference: list[Entry], runs: list[tuple[Variant, list[Entry]]], most: int = 2
 ) -> list[Variant]:
     """The variants that explain the student's wrong answers, those that explain most first."""
-    answers = answers_beside(without_form(student, reference), without_form(reference, reference))
+    both = without_form(student, reference), without_form(reference, reference)
+    atol = FINE_ATOL if all(answer.is_right for answer in answers_beside(*both)) else ATOL
+    answers = answers_beside(*both, atol)
     candidates = []
     for variant, transcript in runs:
-        gives = explained(answers, without_form(transcript, reference))
+        gives = explained(answers, without_form(transcript, reference), atol)
         if gives:  # of those that explain as much, the one that is alike in form
             alike = sum(answer.is_right for answer in answers_beside(student, transcript))
             candidates.append((variant, gives, alike))

@@ -152,6 +152,7 @@ class Judged(Source):
         def make(variant: Variant) -> Outcome:
             with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
                 client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
+            client.sources[variant.exercise] = variant.source
             if only_data:
                 client.get(list(test.names))
                 return Outcome(transcript=client.transcript)

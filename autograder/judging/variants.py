@@ -17,7 +17,7 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 @dataclass
 class Variant:
-    """`value` is the function or class, or for data a function of the student's id; `source` its text."""
+    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it."""
 
     name: str
     exercise: str
@@ -85,7 +85,7 @@ class Catalogue:
             elif details["based_on"]:
                 source = self._based_on(name, details["based_on"], sources[name], solution_text(exercise))
             else:
-                source, whole_cell = sources[name], False
+                source, whole_cell = f"{sources[name]}\n\n\n{exercise} = {name}", False
             if whole_cell:
                 value = self._made(name, exercise, source, reference)
             if any((v.exercise, v.name) == (exercise, name) for v in self.variants):

@@ -11,7 +11,7 @@ import numpy as np
 from autograder.catalogue import edited, right, wrong
 
 if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
-    from the_notebook import softmax
+    from the_notebook import pairwise_dot, softmax
 
 # -------------------------------------------------------------------------------------- exercise 1: softmax
 
@@ -145,6 +145,65 @@ def changes_its_input(z, axis=-1):
     return powers / powers.sum(axis=axis, keepdims=True)
 
 
+@wrong(
+    "softmax",
+    says="You subtract the largest absolute value; in a row of very negative numbers every exponential then "
+    "becomes 0. Subtract the largest number, with its sign.",
+)
+def largest_size_subtracted(z, axis=-1):
+    biggest = np.abs(z).max(axis=axis, keepdims=True)
+    e = np.exp(z - biggest)
+    return e / e.sum(axis=axis, keepdims=True)
+
+
+@wrong(
+    "softmax",
+    says="Your largest number follows `axis`, but your sum always runs along the last axis; both run along the "
+    "axis that is asked for.",
+)
+def sum_along_the_last_axis(z, axis=-1):
+    shifted = z - np.max(z, axis=axis, keepdims=True)
+    exps = np.exp(shifted)
+    return exps / np.sum(exps, axis=-1, keepdims=True)
+
+
+@wrong(
+    "softmax",
+    says="Your function knows two kinds of axes: for 0 it turns the whole array round (.T), and all others it "
+    "takes for the last one. Any axis can be asked for.",
+)
+def two_axes_known(z, axis=-1):
+    if axis == 0:
+        return softmax(z.T).T
+    z = z - z.max(axis=-1, keepdims=True)
+    e = np.exp(z)
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@wrong(
+    "softmax",
+    says="You move the axis to the end and then make the same move once more; with three or more axes that need not "
+    "bring it back. The way back goes from the end to `axis`.",
+)
+def moved_back_the_same_way(z, axis=-1):
+    moved = np.moveaxis(z, axis, -1)
+    moved = moved - moved.max(axis=-1, keepdims=True)
+    e = np.exp(moved)
+    weights = e / e.sum(axis=-1, keepdims=True)
+    return np.moveaxis(weights, axis, -1)
+
+
+@wrong(
+    "softmax",
+    says="You add a small number to the sum, so the weights sum to less than 1. Once the largest number is "
+    "subtracted, the sum is at least 1 and needs no help.",
+)
+def small_number_in_the_sum(z, axis=-1):
+    eps = 1e-05
+    e = np.exp(z - z.max(axis=axis, keepdims=True))
+    return e / (e.sum(axis=axis, keepdims=True) + eps)
+
+
 @right("softmax")
 def softmax_by_moving_the_axis(z, axis=-1):
     rows = np.moveaxis(z, axis, -1).astype(np.float64)
@@ -260,6 +319,45 @@ def result_transposed(weights, values):
 @wrong("weighted_average", says="You take negative weights as positive; they are used as given.")
 def negative_weights_turned(weights, values):
     return np.abs(weights) @ values
+
+
+@wrong(
+    "weighted_average",
+    says="np.average, which you use for a single row, makes the weights sum to 1 first; here they are used as given.",
+)
+def single_row_by_np_average(weights, values):
+    if weights.ndim == 1:
+        return np.average(values, axis=0, weights=weights)
+    return np.matmul(weights, values)
+
+
+@wrong(
+    "weighted_average", says="You melt the leading axes into one and leave it so; the result keeps all leading axes."
+)
+def batch_axes_melted(weights, values):
+    if weights.ndim <= 2:
+        return weights @ values
+    T_q, T_k = weights.shape[-2:]
+    d_v = values.shape[-1]
+    w = weights.reshape(-1, T_q, T_k)
+    v = values.reshape(-1, T_k, d_v)
+    return np.einsum("bqk,bkd->bqd", w, v)
+
+
+@wrong(
+    "weighted_average",
+    says="np.squeeze removes every axis of size 1, also one that stands for a single output, a single sequence or "
+    "a width of 1. Only where `weights` has one axis does the result lose one.",
+)
+def axes_of_size_one_squeezed(weights, values):
+    weights = np.atleast_2d(weights)
+    return np.squeeze(weights @ values)
+
+
+@wrong("weighted_average", says="You set negative weights to 0; they are used as given.")
+def negative_weights_left_out(weights, values):
+    weights = np.where(weights > 0, weights, 0)
+    return weights @ values
 
 
 @right("weighted_average")
@@ -387,6 +485,53 @@ def with_itself(A, B):
     return A @ np.swapaxes(A, -1, -2)
 
 
+@wrong(
+    "pairwise_dot",
+    says="Your function takes one leading axis or none, not several: transpose(0, 2, 1) names three axes. Swap the "
+    "last two, counted from the end, and any number may stand in front.",
+)
+def one_leading_axis_at_most(A, B):
+    B_t = B.transpose(1, 0) if B.ndim == 2 else B.transpose(0, 2, 1)
+    return A @ B_t
+
+
+@wrong(
+    "pairwise_dot",
+    says="You reshape B where it should be transposed. Reshaping keeps the order of the numbers and mixes the rows up.",
+)
+def reshape_for_transpose(A, B):
+    m, d = B.shape[-2:]
+    B_t = B.reshape((*B.shape[:-2], d, m))
+    return A @ B_t
+
+
+@wrong(
+    "pairwise_dot",
+    says="Your function still goes through the batch in a loop: a comprehension is one, too. One product of arrays"
+    " does all sequences at once.",
+)
+def loop_over_the_batch(A, B):
+    if A.ndim == 2:
+        return A @ B.T
+    return np.stack([pairwise_dot(a, b) for a, b in zip(A, B)])
+
+
+edited(
+    "pairwise_dot",
+    "dots_squeezed",
+    "return A @ np.swapaxes(B, -1, -2)",
+    "return np.squeeze(A @ np.swapaxes(B, -1, -2))",
+    says="np.squeeze removes every axis of size 1, also one that stands for a single vector or a single sequence.",
+)
+edited(
+    "pairwise_dot",
+    "leading_axes_melted",
+    "return A @ np.swapaxes(B, -1, -2)",
+    "return (A @ np.swapaxes(B, -1, -2)).reshape(*[-1] * (A.ndim > 2), A.shape[-2], B.shape[-2])",
+    says="You melt the leading axes into one and leave it so; the result keeps all leading axes.",
+)
+
+
 @right("pairwise_dot")
 def dots_by_einsum(A, B):
     return np.einsum("...id,...jd->...ij", A, B)
@@ -490,6 +635,14 @@ edited(
     '"f": (6, 5, 3, 2)',
     '"f": (6, 1, 3, 2)',
     says='In "f" the axis of size 1 is stretched: the leading axes (6, 1) and (5,) make (6, 5).',
+)
+
+edited(
+    "product_shapes",
+    "products_summed_over_the_width",
+    '"e": (3, 4)',
+    '"e": (3, 1)',
+    says='In "e" you sum the width away, as a matrix product would; * multiplies entry by entry and sums nothing.',
 )
 
 

@@ -277,7 +277,7 @@ assert np.shape(pairwise_dot(np.ones((7, 3, 4)), np.ones((7, 2, 4)))) == (7, 3, 
 ### BEGIN HIDDEN TESTS
 import ast
 
-from autograder.checks import agrees, check, fail, student_source
+from autograder.checks import agrees, check, fail, observe, student_source
 from autograder.notebook.names import parse
 
 LOOPS = ast.For, ast.While, ast.AsyncFor, ast.comprehension
@@ -334,7 +334,9 @@ def _(rng):
 @check("without a loop", points=1)
 def _(rng):
     agrees(pairwise_dot, rng.normal(size=(3, 4)), rng.normal(size=(5, 4)))
-    if has_loop("pairwise_dot", set()):
+    loops = has_loop("pairwise_dot", set())
+    observe("a loop", loops, beside=True)
+    if loops:
         fail("There is a loop in your function, or in a helper that it calls; one product of arrays does it all.")
 
 

@@ -162,6 +162,59 @@ def all_scores_added_up(s, H, W_s, W_h, v):
     return np.sum(np.tanh(W_s @ s + H @ W_h.T) @ v)
 
 
+@wrong(
+    "additive_scores",
+    says="You multiply the state by W_s from the wrong side: s W_s is not W_s s. Where W_s is square this gives "
+    "other numbers, elsewhere an error.",
+)
+def state_times_W_s_from_the_left(s, H, W_s, W_h, v):
+    projected = s @ W_s
+    return np.array([v @ np.tanh(projected + W_h @ h) for h in H])
+
+
+@wrong(
+    "additive_scores",
+    says="np.squeeze removes every axis of size 1, also that of the annotations where there is only one; say which"
+    " axis.",
+)
+def scores_squeezed(s, H, W_s, W_h, v):
+    hidden = np.tanh(W_s @ s + H @ W_h.T)
+    return np.squeeze(hidden @ v[:, None])
+
+
+@wrong(
+    "additive_scores",
+    says="You reshape H where it should be transposed. Reshaping keeps the order of the numbers and mixes the "
+    "annotations up.",
+)
+def H_reshaped_for_transpose(s, H, W_s, W_h, v):
+    T_x, m = H.shape
+    columns = W_h @ H.reshape(m, T_x)
+    return v @ np.tanh((W_s @ s)[:, None] + columns)
+
+
+@wrong(
+    "additive_scores",
+    says="You take the tanh of each part and multiply the two; the additive score adds them, takes one tanh of the"
+    " sum, and weighs with v.",
+)
+def product_of_the_squashed_parts(s, H, W_s, W_h, v):
+    query = np.tanh(W_s @ s)
+    keys = np.tanh(H @ W_h.T)
+    return keys * query @ v
+
+
+@wrong(
+    "additive_scores",
+    says="Two things: your tanh comes last, after v, where it belongs before; and you return weights, after a "
+    "softmax, where the scores themselves are asked for.",
+)
+def softmax_of_the_tanh_of_the_score(s, H, W_s, W_h, v):
+    scores = np.tanh((W_s @ s + H @ W_h.T) @ v)
+    e = np.exp(scores - scores.max())
+    return e / e.sum()
+
+
 @right("additive_scores")
 def scores_by_a_loop(s, H, W_s, W_h, v):
     scores = []
@@ -391,6 +444,82 @@ def annotations_weighed_in_place(s, H, W_s, W_h, v):
     return alpha, H.sum(axis=0)
 
 
+@wrong(
+    "attend",
+    says="You set small weights to 0. However small, they belong to the whole: without them the rest does not sum "
+    "to 1.",
+)
+def small_weights_dropped(s, H, W_s, W_h, v):
+    scores = additive_scores(s, H, W_s, W_h, v)
+    e = np.exp(scores - np.max(scores))
+    alpha = e / e.sum()
+    alpha[alpha < 0.01] = 0
+    return (alpha, alpha @ H)
+
+
+@wrong("attend", says="You round the weights, so that they are only nearly right and do not quite sum to 1.")
+def weights_rounded(s, H, W_s, W_h, v):
+    scores = np.asarray(additive_scores(s, H, W_s, W_h, v))
+    e = np.exp(scores - scores.max())
+    alpha = np.round(e / e.sum(), 4)
+    context = alpha @ H
+    return (alpha, context)
+
+
+@wrong(
+    "attend",
+    says="You cut large scores off before exp, so that scores beyond the limit become equal. Subtract the largest "
+    "one: that changes no weight.",
+)
+def scores_cut_off(s, H, W_s, W_h, v):
+    scores = additive_scores(s, H, W_s, W_h, v)
+    scores = np.clip(scores, -30, 30)
+    e = np.exp(scores)
+    alpha = e / e.sum()
+    return (alpha, alpha @ H)
+
+
+@wrong(
+    "attend",
+    says="Two things: you set small weights to 0, so that the rest does not sum to 1; and you write zeros into H, "
+    "which belongs to the caller.",
+)
+def small_weights_dropped_and_H_zeroed(s, H, W_s, W_h, v):
+    scores = additive_scores(s, H, W_s, W_h, v)
+    e = np.exp(scores - scores.max())
+    alpha = e / e.sum()
+    unread = alpha < 0.02
+    alpha[unread] = 0
+    H[unread] = 0
+    return (alpha, alpha @ H)
+
+
+for decimals in (2, 3):
+    edited(
+        "attend",
+        f"weights_rounded_to_{decimals}",
+        "alpha = powers / powers.sum()",
+        f"alpha = np.round(powers / powers.sum(), {decimals})",
+        says="You round the weights, so that they are only nearly right and do not quite sum to 1.",
+    )
+for share in (0.001, 0.1):
+    edited(
+        "attend",
+        f"weights_below_{str(share).replace('.', '_')}_dropped",
+        "alpha = powers / powers.sum()",
+        f"alpha = powers / powers.sum() * (powers / powers.sum() >= {share})",
+        says="You set small weights to 0. However small, they belong to the whole: without them the rest does not sum "
+        "to 1.",
+    )
+edited(
+    "attend",
+    "alpha_squeezed",
+    "return alpha, alpha @ H",
+    "return np.squeeze(alpha), np.squeeze(alpha @ H)",
+    says="np.squeeze removes every axis of size 1, also that of a single annotation or a width of 1.",
+)
+
+
 @right("attend")
 def attend_with_own_scores(s, H, W_s, W_h, v):
     scores = np.tanh(H @ W_h.T + s @ W_s.T) @ v
@@ -516,8 +645,7 @@ def softmax_over_everything(S, H, W_s, W_h, v):
 @wrong(
     "alignment_matrix",
     says="You subtract the largest score of the whole table; where those of one row lie far below it, all its "
-    "exponentials "
-    "become 0. Subtract the largest of each row.",
+    "exponentials become 0. Subtract the largest of each row.",
 )
 def largest_of_the_table_subtracted(S, H, W_s, W_h, v):
     scores = np.tanh((S @ W_s.T)[:, None] + H @ W_h.T) @ v
@@ -547,6 +675,45 @@ def alignment_without_tanh(S, H, W_s, W_h, v):
 )
 def annotations_ask(S, H, W_s, W_h, v):
     return np.array([attend(h, S, W_h, W_s, v)[0] for h in H])
+
+
+@wrong(
+    "alignment_matrix",
+    says="Row i of your alignment belongs to the state before (the first to itself); here row i belongs to state i.",
+)
+def state_before_asks(S, H, W_s, W_h, v):
+    rows = []
+    for i in range(len(S)):
+        previous = S[max(i - 1, 0)]
+        alpha, _ = attend(previous, H, W_s, W_h, v)
+        rows.append(alpha)
+    return np.array(rows)
+
+
+@wrong(
+    "alignment_matrix",
+    says="np.squeeze removes every axis of size 1, also where there is a single state or a single annotation; the "
+    "alignment always has two axes.",
+)
+def alignment_squeezed(S, H, W_s, W_h, v):
+    rows = [attend(s, H, W_s, W_h, v)[0] for s in S]
+    return np.squeeze(np.array(rows))
+
+
+@wrong(
+    "alignment_matrix",
+    says="Your later states share out only what earlier ones left over; each state shares out a whole of its own, "
+    "whatever the others read.",
+)
+def read_only_once(S, H, W_s, W_h, v):
+    left = np.ones(len(H))
+    rows = []
+    for s in S:
+        alpha = np.asarray(attend(s, H, W_s, W_h, v)[0]) * left
+        alpha = alpha / alpha.sum()
+        left = left * (1 - alpha)
+        rows.append(alpha)
+    return np.array(rows)
 
 
 @right("alignment_matrix")
@@ -581,7 +748,7 @@ def alignment_as_lists(S, H, W_s, W_h, v):
 
 @wrong(
     "alignment_reading",
-    says="Your columns are counted from 0; the picture and the task count from 1.",
+    says="Your numbers are counted from 0; the picture and the task count from 1, columns and rows alike.",
 )
 def read_from_zero(student_id):
     weights = planted_alignment(student_id)
@@ -619,8 +786,7 @@ def crossing_by_columns(student_id):
 @wrong(
     "alignment_reading",
     says='For "three_times" you named the written word whose row has the largest weight; look for the column '
-    "that three "
-    "rows have their largest weight in.",
+    "that three rows have their largest weight in.",
 )
 def strongest_row_instead_of_column(student_id):
     weights = planted_alignment(student_id)
@@ -672,6 +838,84 @@ def smallest_weight(student_id):
     }
 
 
+@wrong(
+    "alignment_reading",
+    says='For "crossing" you took the numbers of the two read words (the columns); the numbers of the two written '
+    "words, the rows, are asked for.",
+)
+def crossing_by_read_words(student_id):
+    reads = planted_alignment(student_id).argmax(axis=1) + 1
+    times = np.bincount(reads - 1, minlength=6)
+    k = int(np.flatnonzero(np.diff(reads) < 0)[0])
+    alignment_reading = {
+        "reads": reads.tolist(),
+        "three_times": int(times.argmax()) + 1,
+        "left_out": int(times.argmin()) + 1,
+        "crossing": sorted([int(reads[k]), int(reads[k + 1])]),
+        "undecided": int(planted_alignment(student_id).max(axis=1).argmin()) + 1,
+    }
+    return alignment_reading
+
+
+@wrong(
+    "alignment_reading",
+    says='Your "reads" are sorted; they stand in the order of the written words, and this order is what shows a '
+    "crossing.",
+)
+def reads_sorted(student_id):
+    reads = np.sort(planted_alignment(student_id).argmax(axis=1)) + 1
+    best = planted_alignment(student_id).argmax(axis=1)
+    times = np.bincount(best, minlength=6)
+    k = int(np.flatnonzero(np.diff(best) < 0)[0]) + 1
+    alignment_reading = {
+        "reads": [int(r) for r in reads],
+        "three_times": int(np.argmax(times)) + 1,
+        "left_out": int(np.argmin(times)) + 1,
+        "crossing": [k, k + 1],
+        "undecided": int(np.argmin(planted_alignment(student_id).max(axis=1))) + 1,
+    }
+    return alignment_reading
+
+
+@wrong(
+    "alignment_reading",
+    says='Your pair for "crossing" begins one place too early: rows are counted from 1, and the two are the word '
+    "where the reading goes back and the one before it.",
+)
+def crossing_one_too_early(student_id):
+    reads = planted_alignment(student_id).argmax(axis=1) + 1
+    times = [int((reads == j).sum()) for j in range(1, 7)]
+    descents = [i for i in range(1, 7) if reads[i] < reads[i - 1]]
+    alignment_reading = {
+        "reads": list(map(int, reads)),
+        "three_times": times.index(3) + 1,
+        "left_out": times.index(0) + 1,
+        "crossing": [descents[0] - 1 or 7, descents[0]],
+        "undecided": int(np.flatnonzero((planted_alignment(student_id) < 0.5).all(axis=1))[0]) + 1,
+    }
+    return alignment_reading
+
+
+@wrong(
+    "alignment_reading",
+    says='For "left_out" you named a word that is read, the one where the least decided written word has its largest '
+    "weight; look for the column in which no row has its largest weight.",
+)
+def left_out_in_the_weakest_row(student_id):
+    weights = planted_alignment(student_id)
+    reads = weights.argmax(axis=1)
+    times = np.bincount(reads, minlength=6)
+    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
+    weakest = int(weights.max(axis=1).argmin())
+    return {
+        "reads": (reads + 1).tolist(),
+        "three_times": int(times.argmax()) + 1,
+        "left_out": int(reads[weakest]) + 1,
+        "crossing": [first + 1, first + 2],
+        "undecided": weakest + 1,
+    }
+
+
 @right("alignment_reading")
 def reading_as_arrays(student_id):
     weights = planted_alignment(student_id)
@@ -706,7 +950,7 @@ edited(
     "jaccard_split_at_single_spaces",
     "set(a.split()), set(b.split())",
     'set(a.split(" ")), set(b.split(" "))',
-    says='You split at single spaces, split(" "), which makes empty words of double spaces and misses line breaks; '
+    says='You split at spaces only, as split(" ") does, so a line break or a tab does not part two words; '
     "split() without an argument takes all white space.",
 )
 edited(
@@ -721,7 +965,7 @@ edited(
     "jaccard_without_full_stops",
     "set(a.split()), set(b.split())",
     'set(a.replace(".", " ").split()), set(b.replace(".", " ").split())',
-    says="You remove full stops; here dog. and dog are two words.",
+    says="You drop full stops, or all punctuation; here dog. and dog are two words.",
 )
 edited(
     "jaccard_similarity",
@@ -832,6 +1076,18 @@ def same_words_at_same_places(a, b):
     return sum(x == y for x, y in zip(words_a, words_b)) / len({*words_a, *words_b})
 
 
+@wrong(
+    "jaccard_similarity",
+    says="Two texts of white space only have similarity 0 in your function. They have no words either, so they are"
+    ' alike: ask for the words, not for "".',
+)
+def jaccard_of_blanks_is_zero(a, b):
+    if a == "" and b == "":
+        return 1.0
+    x, y = (set(a.split()), set(b.split()))
+    return len(x & y) / max(len(x | y), 1)
+
+
 @right("jaccard_similarity")
 def jaccard_by_lists(a, b):
     words_a, words_b = list(dict.fromkeys(a.split())), list(dict.fromkeys(b.split()))
@@ -872,7 +1128,7 @@ edited(
     "cosine_split_at_single_spaces",
     "Counter(a.split()), Counter(b.split())",
     'Counter(a.split(" ")), Counter(b.split(" "))',
-    says='You split at single spaces, split(" "), which makes empty words of double spaces and misses line breaks; '
+    says='You split at spaces only, as split(" ") does, so a line break or a tab does not part two words; '
     "split() without an argument takes all white space.",
 )
 edited(
@@ -887,7 +1143,7 @@ edited(
     "cosine_without_full_stops",
     "Counter(a.split()), Counter(b.split())",
     'Counter(a.replace(".", " ").split()), Counter(b.replace(".", " ").split())',
-    says="You remove full stops; here dog. and dog are two words.",
+    says="You drop full stops, or all punctuation; here dog. and dog are two words.",
 )
 edited(
     "cosine_similarity",
@@ -998,6 +1254,53 @@ edited(
     "return np.arccos(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1, 1))",
     says="You return the angle; its cosine is asked for.",
 )
+
+
+@wrong(
+    "cosine_similarity",
+    says="You add a small number to what you divide by, so that even equal texts come out below 1. Give empty "
+    "texts their own answers first; then nothing is divided by 0.",
+)
+def cosine_small_number_added(a, b):
+    x, y = (Counter(a.split()), Counter(b.split()))
+    if not x and (not y):
+        return 1.0
+    words = sorted(set(x) | set(y))
+    p = np.array([x[w] for w in words], dtype=float)
+    q = np.array([y[w] for w in words], dtype=float)
+    return float(p @ q) / (np.linalg.norm(p) * np.linalg.norm(q) + 1e-05)
+
+
+@wrong(
+    "cosine_similarity",
+    says="You leave out words of one letter, as some libraries do; here every word of text.split() counts.",
+)
+def cosine_without_single_letters(a, b):
+    x = Counter(w for w in a.split() if len(w) > 1)
+    y = Counter(w for w in b.split() if len(w) > 1)
+    if not x and (not y):
+        return 1.0
+    if not x or not y:
+        return 0.0
+    words = list(x | y)
+    p, q = np.array([[c[w] for w in words] for c in (x, y)], dtype=float)
+    return p @ q / np.linalg.norm(p) / np.linalg.norm(q)
+
+
+@wrong(
+    "cosine_similarity",
+    says="You subtract the mean of the counts first, which makes it a correlation; the cosine takes the counts as "
+    "they are.",
+)
+def cosine_of_centred_counts(a, b):
+    x, y = (Counter(a.split()), Counter(b.split()))
+    if not x or not y:
+        return float(x == y)
+    words = list(x | y)
+    p = np.array([x[w] for w in words], dtype=float)
+    q = np.array([y[w] for w in words], dtype=float)
+    p, q = (p - p.mean(), q - q.mean())
+    return float(p @ q / np.sqrt(p @ p * (q @ q) + 1e-12))
 
 
 @right("cosine_similarity")
@@ -1339,6 +1642,47 @@ def sets_of_characters(a, b):
     return len(set(a) & set(b)) / len(either) if either else 1.0
 
 
+@wrong(
+    "damerau_levenshtein_similarity",
+    says="You divide by the mean length of the two texts; divide by the length of the longer one.",
+)
+def divided_by_the_mean_length(a, b):
+    n, m = (len(a), len(b))
+    if n + m == 0:
+        return 1.0
+    d = [[max(i, j) if i * j == 0 else 0 for j in range(m + 1)] for i in range(n + 1)]
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            d[i][j] = min(d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and (a[i - 1] == b[j - 2]) and (a[i - 2] == b[j - 1]):
+                d[i][j] = min(d[i][j], d[i - 2][j - 2] + 1)
+    return max(0.0, 1 - d[n][m] / ((n + m) / 2))
+
+
+@wrong(
+    "damerau_levenshtein_similarity",
+    says="You also exchange characters that are not neighbours, with others between them, for one edit; only two "
+    "neighbours can be exchanged.",
+)
+def exchanges_over_a_gap(a, b):
+    n, m = (len(a), len(b))
+    if max(n, m) == 0:
+        return 1.0
+    d = [[0] * (m + 1) for _ in range(n + 1)]
+    for i in range(n + 1):
+        for j in range(m + 1):
+            if i == 0 or j == 0:
+                d[i][j] = i + j
+                continue
+            options = [d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] != b[j - 1])]
+            for gap in (2, 3):
+                between = a[i - gap + 1 : i - 1] == b[j - gap + 1 : j - 1]
+                if between and i >= gap <= j and a[i - 1] == b[j - gap] and a[i - gap] == b[j - 1]:
+                    options.append(d[i - gap][j - gap] + 1)
+            d[i][j] = min(options)
+    return 1 - d[n][m] / max(n, m)
+
+
 @right("damerau_levenshtein_similarity")
 def distance_by_recursion(a, b):
     from functools import cache
@@ -1495,8 +1839,7 @@ edited(
     ".masked_fill(~mask, -torch.inf)",
     "",
     says="You set the weights of padding to zero after the softmax only, so the rest no longer sums to 1; "
-    "padding should "
-    "not take part in the softmax at all.",
+    "padding should not take part in the softmax at all.",
 )
 edited(
     "AttentionDecoder",
@@ -1746,8 +2089,7 @@ edited(
 @wrong(
     "AttentionDecoder",
     says="Your decoder keeps the context for the next call, so its cell reads the one of the call before; step "
-    "needs nothing "
-    "but its arguments.",
+    "needs nothing but its arguments.",
 )
 class ContextOfTheCallBefore(nn.Module):
     def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
@@ -1794,7 +2136,155 @@ class StateChangedInPlace(nn.Module):
         return self.output(torch.cat([new, context], dim=1)), new, alpha
 
 
-@right("AttentionDecoder")
+@wrong(
+    "AttentionDecoder",
+    says="squeeze() without an axis also removes B or T_x where they are 1; say which axis, for the scores and for"
+    " the context.",
+)
+class decoder_squeezes_everything(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        scores = self.v(torch.tanh(self.W_s(state)[:, None] + self.W_h(H))).squeeze()
+        scores = scores.masked_fill(~mask, float("-inf"))
+        alpha = torch.softmax(scores, dim=-1).masked_fill(~mask, 0.0)
+        context = torch.bmm(alpha.unsqueeze(1), H).squeeze()
+        new_state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        logits = self.output(torch.cat([new_state, context], dim=-1))
+        return (logits, new_state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="Your decoder computes W_h H once and keeps it, so later calls do not see their own annotations; step "
+    "needs nothing but its arguments.",
+)
+class annotations_of_the_first_call_kept(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+        self.keys = None
+
+    def step(self, y_prev, state, H, mask):
+        if self.keys is None:
+            self.keys = self.W_h(H)
+        e = self.v(torch.tanh(self.W_s(state).unsqueeze(1) + self.keys)).squeeze(-1)
+        e = e.masked_fill(~mask, float("-inf"))
+        alpha = torch.softmax(e, dim=-1).masked_fill(~mask, 0)
+        context = torch.bmm(alpha.unsqueeze(1), H).squeeze(1)
+        new_state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        logits = self.output(torch.cat([new_state, context], dim=-1))
+        return (logits, new_state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="You write zeros into H where it is padding; the caller's tensor changes. The mask on the scores is enough.",
+)
+class padding_wiped_out_in_H(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        H[~mask] = 0
+        e = self.v(torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))).squeeze(-1)
+        e = e.masked_fill(~mask, float("-inf"))
+        alpha = torch.softmax(e, dim=-1).masked_fill(~mask, 0)
+        context = torch.bmm(alpha.unsqueeze(1), H).squeeze(1)
+        new_state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        logits = self.output(torch.cat([new_state, context], dim=-1))
+        return (logits, new_state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="A sequence without an annotation to read keeps its old state in your decoder; the step goes on with it, "
+    "only with a context of zeros.",
+)
+class empty_row_keeps_the_old_state(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        e = self.v(torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))).squeeze(-1)
+        alpha = torch.softmax(e.masked_fill(~mask, float("-inf")), dim=-1).masked_fill(~mask, 0)
+        context = torch.bmm(alpha.unsqueeze(1), H).squeeze(1)
+        new_state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        active = mask.any(dim=1, keepdim=True)
+        new_state = torch.where(active, new_state, state)
+        logits = self.output(torch.cat([new_state, context], dim=-1))
+        return (logits, new_state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="Your output layer reads a second context, for which the new state asked; there is one look in a step, "
+    "and both cell and output read its context.",
+)
+class second_look_for_the_output(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+
+        def look(query):
+            e = self.v(torch.tanh(self.W_s(query).unsqueeze(1) + self.W_h(H))).squeeze(-1)
+            a = torch.softmax(e.masked_fill(~mask, float("-inf")), dim=-1).masked_fill(~mask, 0)
+            return (a, torch.bmm(a.unsqueeze(1), H).squeeze(1))
+
+        alpha, context = look(state)
+        new_state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        _, context = look(new_state)
+        logits = self.output(torch.cat([new_state, context], dim=-1))
+        return (logits, new_state, alpha)
+
+
+for name, score in {"thousand": -1000.0, "ten_thousand": -10000.0}.items():
+    edited(
+        "AttentionDecoder",
+        f"mask_minus_{name}",
+        "masked_fill(~mask, -torch.inf)",
+        f"masked_fill(~mask, {score})",
+        says="You give padding a finite score in place of minus infinity; the other scores may be as low or lower, and "
+        "then padding takes a share or all of it. Exclude it completely.",
+    )
+
+
+@wrong(
+    "AttentionDecoder",
+    says="You share out anew what the mask leaves of a softmax over all annotations; where padding has a far larger "
+    "score, nothing is left. Padding should not take part in the softmax at all.",
+)
 class DecoderThatRenormalises(nn.Module):
     def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
         super().__init__()

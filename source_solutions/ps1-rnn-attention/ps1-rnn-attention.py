@@ -984,11 +984,17 @@ def same(pair, *given):
     return agrees(mine.step, *given, names=NAMES, like=("step", right.step), atol=1e-4)
 
 
-def large(rng, B, T_x, offset):
-    """Two decoders and inputs whose scores are whole numbers: the offset and -2 to 2, the same in float32."""
+def large(rng, B, T_x, offset, apart=False):
+    """Two decoders and inputs whose scores are whole numbers: the offset and -2 to 2, the same in float32.
+
+    Where they are `apart`, the first number of an annotation is the sign of its offset.
+    """
     v = tensor([[offset, 1.0, 1.0]])
     W_s, W_h = torch.zeros(3, 4), torch.zeros(3, 3)
-    W_s[0, 0] = 30
+    if apart:
+        W_h[0, 0] = 30
+    else:
+        W_s[0, 0] = 30
     W_h[1, 1] = W_h[2, 2] = 30
     pair = twins(rng, 9, 5, 4, 3, 3, W_s__weight=W_s, W_h__weight=W_h, v__weight=v)
     y_prev, state, H, _ = inputs(rng, B, T_x, 9, 4, 3)
@@ -1051,7 +1057,7 @@ def _(rng):
         state = pair[1].step(y_prev, state, H, mask)[1].detach()
         same(pair, y_prev, state, H, mask)
     same(pair, y_prev, state, H.transpose(0, 1).contiguous().transpose(0, 1), mask)
-    for offset in [9990.0, -9990.0]:
+    for offset in [9998.0, -9998.0]:
         pair, y_prev, state, H = large(rng, 3, 6, offset)
         same(pair, y_prev, state, H, torch.ones(3, 6, dtype=torch.bool))
 
@@ -1068,9 +1074,13 @@ def _(rng):
     padding = torch.where(mask[:, :, None], H, H + 1.0)
     after = same(pair, y_prev, state, padding, mask)
     compare(after[0], before[0], "the logits after the padding changed", atol=1e-4)
-    for offset in [9990.0, -9990.0]:
+    for offset in [9998.0, -9998.0]:
         pair, y_prev, state, H = large(rng, 3, 6, offset)
         same(pair, y_prev, state, H, torch.tensor(some_mask(rng, 3, 6)))
+    # what may be read has the lowest scores of all
+    pair, y_prev, state, H = large(rng, 3, 6, 9998.0, apart=True)
+    H[:, :2, 0] = tensor([-1.0, 1.0])
+    same(pair, y_prev, state, H, H[:, :, 0] < 0)
 
 
 @check("rows without an annotation that may be read: zero weights and context, and finite gradients", points=1)

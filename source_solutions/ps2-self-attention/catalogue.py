@@ -10,7 +10,8 @@ import numpy as np
 
 from autograder.catalogue import edited, right, wrong
 
-if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+if TYPE_CHECKING:  # the names of the notebook and of concepts.py, which are there when this is read
+    from concepts import attention_mistakes
     from the_notebook import (
         cross_attention_numbers,
         scaled_dot_product_attention,
@@ -113,6 +114,92 @@ edited(
     "np.full(3, np.abs(V).sum(axis=1).argmax() + 1)",
     says="You named the input with the largest value for every output; the task asks for the largest "
     "weight in each row.",
+)
+
+for exercise, prefix, root in [
+    ("self_attention_answers", "sheet", "np.sqrt(2)"),
+    ("cross_attention_answers", "cross_sheet", "np.sqrt(3)"),
+]:
+    PRODUCTS, OUTPUT = f"Q @ K.T / {root}", '"output": weights @ V'
+    edited(
+        exercise,
+        f"{prefix}_shares_of_shifted_scores",
+        "weights = np.exp(scores)",
+        "weights = scores - scores.min(axis=1, keepdims=True)",
+        says="You subtract the smallest score of each row and divide by the sum; softmax applies the exponential "
+        "function first.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_output_averages_keys",
+        OUTPUT,
+        '"output": weights @ K',
+        says="Your outputs average the keys; keys are compared, and what is averaged are the values.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_output_of_the_best_key",
+        OUTPUT,
+        '"output": V[weights.argmax(axis=1)]',
+        says="Your outputs are the value with the largest weight alone; each is the weighted average of all values.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_output_plus_query",
+        OUTPUT,
+        '"output": Q + weights @ V',
+        says="You add the queries to the outputs; an output is the weighted average of the values and nothing else.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_output_from_scores",
+        OUTPUT,
+        '"output": scores @ V',
+        says="Your outputs average the values with the scores; the weights, after the softmax, are for that.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_causal",
+        "weights = np.exp(scores)",
+        "weights = np.exp(scores) * np.tri(*scores.shape)",
+        says="Your queries see only the keys up to their own place; no mask is asked for here, every query sees every "
+        "key.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_scaled_twice",
+        "weights = np.exp(scores)",
+        f"weights = np.exp(scores / {root})",
+        says="Your scores are right, but you divide by the root once more inside the softmax.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_cosines",
+        PRODUCTS,
+        f"(lambda Q, K: Q @ K.T / {root})(*(A / np.maximum(np.linalg.norm(A, axis=1)[:, None], 1e-9) for A in (Q, K)))",
+        says="You bring queries and keys to length 1 first; the dot product as it is also counts how long they are.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_hard",
+        "weights = np.exp(scores)",
+        "weights = 1.0 * (scores == scores.max(axis=1, keepdims=True))",
+        says="Your weights are those of an argmax, 1 for the best key and 0 for all others; softmax shares out.",
+    )
+edited(
+    "self_attention_answers",
+    "sheet_scores_transposed",
+    "Q @ K.T / np.sqrt(2)",
+    "K @ Q.T / np.sqrt(2)",
+    says="Your scores are transposed: row i belongs to query i, which asks every key.",
+)
+edited(
+    "cross_attention_answers",
+    "cross_sheet_divided_by_the_smallest_root",
+    "np.sqrt(3)",
+    "np.sqrt(2)",
+    says="Your scores are divided by the root of 2, which is the width of X_kv and the number of queries; the width of "
+    "the keys sets the scale.",
 )
 
 
@@ -320,6 +407,47 @@ def cosine_instead_of_product(q, K, V):
 )
 def nearest_key(q, K, V):
     return V[np.argmin(np.linalg.norm(K - q, axis=1))].copy()
+
+
+@wrong(
+    "argmax_attention", says="You compare directions (cosines); the dot product as it is also counts how long a key is."
+)
+def cosine_kept_from_zero(q, K, V):
+    similarity = K @ q / (np.linalg.norm(K, axis=1) * np.linalg.norm(q) + 1e-12)
+    return V[np.argmax(similarity)]
+
+
+@wrong(
+    "argmax_attention",
+    says="Products that differ by little count as equal in your function, because they are rounded or given a "
+    "margin, so that an earlier key beats a better one; only the largest product wins.",
+)
+def products_rounded(q, K, V):
+    scores = np.round(K @ q).astype(int)
+    return V[int(np.argmax(scores))]
+
+
+@wrong(
+    "argmax_attention",
+    says="Products that differ by little count as equal in your function, because they are rounded or given a "
+    "margin, so that an earlier key beats a better one; only the largest product wins.",
+)
+def nearly_equal_is_a_tie(q, K, V):
+    scores = K @ q
+    best = scores.max()
+    tied = np.flatnonzero(scores > best - 0.05)
+    return V[tied[0]]
+
+
+@wrong(
+    "argmax_attention",
+    says="You take the argmax of a softmax in which large products overflow; the products themselves show which is"
+    " largest.",
+)
+def argmax_of_the_softmax(q, K, V):
+    scores = K @ q
+    weights = np.exp(scores) / np.exp(scores).sum()
+    return V[np.argmax(weights)]
 
 
 @right("argmax_attention")
@@ -564,8 +692,9 @@ def one_maximum_for_all_rows(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
-    says="The largest score that you subtract may belong to a forbidden key; then all allowed ones "
-    "vanish beside it. Exclude the forbidden keys before you look for the largest.",
+    says="The largest score that you subtract, or a whole softmax that you share out anew afterwards, counts "
+    "forbidden keys as well; where one of them is far larger, all allowed ones vanish beside it. Exclude the "
+    "forbidden keys first.",
 )
 def maximum_over_forbidden_keys(Q, K, V, mask=None):
     scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
@@ -727,6 +856,103 @@ def queries_scaled_in_place(Q, K, V, mask=None):
     total = np.sum(unnormalised, axis=-1, keepdims=True)
     # the best key adds exp(0) = 1, so only a row without keys has a total below 1
     weights = unnormalised / np.maximum(total, 1.0)
+    return weights @ V, weights
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="Your function takes one leading axis or none, not several: transpose(0, 2, 1) names three axes. Swap the "
+    "last two, counted from the end, and any number may stand in front.",
+)
+def one_leading_axis_at_most(Q, K, V, mask=None):
+    K_t = K.T if K.ndim == 2 else np.transpose(K, (0, 2, 1))
+    scores = Q @ K_t / np.sqrt(K.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isfinite(top), top, 0))
+    total = e.sum(axis=-1, keepdims=True)
+    weights = e / np.where(total == 0, 1, total)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+    "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
+)
+def mask_minus_ten_thousand(Q, K, V, mask=None):
+    scores = np.matmul(Q, np.swapaxes(K, -1, -2)) / np.sqrt(Q.shape[-1])
+    allowed = np.ones(scores.shape, bool) if mask is None else np.broadcast_to(mask, scores.shape)
+    scores = np.where(allowed, scores, -10000.0)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    weights = np.where(allowed, weights, 0.0)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="Where a mask has one axis and there are as many queries as keys, you hide queries with it as well; it "
+    "says which keys may be attended to, for every query.",
+)
+def mask_of_keys_for_queries_too(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(K.shape[-1])
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.ndim == 1 and scores.shape[-2] == scores.shape[-1]:
+            mask = mask[:, None] & mask[None, :]
+        scores = np.where(mask, scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isfinite(top), top, 0))
+    total = e.sum(axis=-1, keepdims=True)
+    weights = e / np.where(total == 0, 1, total)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="You compute in float32, which knows a score of some thousands to three decimals only; where float64 "
+    "comes in, compute in it.",
+)
+def computed_in_float32(Q, K, V, mask=None):
+    Q, K, V = (np.asarray(x, dtype=np.float32) for x in (Q, K, V))
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(np.float32(K.shape[-1]))
+    allowed = True if mask is None else mask
+    scores = np.where(allowed, scores, -np.inf)
+    top = scores.max(axis=-1, keepdims=True)
+    e = np.exp(scores - np.where(np.isfinite(top), top, 0))
+    total = e.sum(axis=-1, keepdims=True)
+    weights = e / np.where(total > 0, total, 1)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="You cut large scores off before exp, so that scores beyond the limit become equal. Subtract the largest "
+    "one of the row: that changes no weight.",
+)
+def scores_cut_off(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(K.shape[-1])
+    e = np.exp(np.clip(scores, -50, 50))
+    if mask is not None:
+        e = np.where(mask, e, 0)
+    total = e.sum(axis=-1, keepdims=True)
+    weights = np.divide(e, total, out=np.zeros_like(e), where=total > 0)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+    "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
+)
+def mask_minus_thousand(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    allowed = True if mask is None else mask
+    scores = np.where(allowed, scores, -1000.0)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = np.where(allowed, powers / powers.sum(axis=-1, keepdims=True), 0.0)
     return weights @ V, weights
 
 
@@ -952,6 +1178,45 @@ def self_without_batches(X, W_Q, W_K, W_V):
     return weights @ V, weights
 
 
+@wrong(
+    "self_attention",
+    says="You add the tokens to the output where the widths allow it. A residual connection is a matter of the "
+    "layer around; attention returns the averages alone.",
+)
+def self_residual(X, W_Q, W_K, W_V):
+    output, weights = scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V)
+    if output.shape == X.shape:
+        output = output + X
+    return (output, weights)
+
+
+@wrong(
+    "self_attention",
+    says="Where W_V is square you average the tokens themselves; whatever its shape, they go through W_V first.",
+)
+def self_values_are_tokens_where_square(X, W_Q, W_K, W_V):
+    Q, K = (X @ W_Q, X @ W_K)
+    V = X if W_V.shape[0] == W_V.shape[1] else X @ W_V
+    return scaled_dot_product_attention(Q, K, V)
+
+
+@wrong(
+    "self_attention",
+    says="Two things: your scale is the root of the width of the values, where that of the keys is needed; and you"
+    " add the tokens to the output where the widths allow it.",
+)
+def self_scaled_by_d_v_with_residual(X, W_Q, W_K, W_V):
+    Q, K, V = (X @ W_Q, X @ W_K, X @ W_V)
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(V.shape[-1])
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    output = weights @ V
+    return (output + X if output.shape == X.shape else output, weights)
+
+
+attention_mistakes("self_attention", "self", "causal_where_square", "weights_transposed")
+
+
 @right("self_attention")
 def self_with_einsum(X, W_Q, W_K, W_V):
     scores = np.einsum("...ic,ck,dk,...jd->...ij", X, W_Q, W_K, X, optimize=True) / np.sqrt(W_K.shape[1])
@@ -1070,6 +1335,57 @@ def columns_scaled_by_model_width(X, W_Q, W_K, W_V):
     return V @ weights.T, weights
 
 
+@wrong(
+    "self_attention_columns",
+    says="You guess from the shapes whether the tokens stand in rows; where X is square the guess is wrong. Here "
+    "they always stand in columns.",
+)
+def columns_orientation_guessed(X, W_Q, W_K, W_V):
+    tokens = X if X.shape[1] == W_Q.shape[1] else X.T
+    output, weights = self_attention(tokens, W_Q.T, W_K.T, W_V.T)
+    return (output.T, weights)
+
+
+@wrong(
+    "self_attention_columns",
+    says="You turn the output round only where its shape does not fit yet; where it is square it stays the wrong "
+    "way round. Its tokens always belong in columns.",
+)
+def columns_output_turned_by_shape(X, W_Q, W_K, W_V):
+    output, weights = self_attention(X.T, W_Q.T, W_K.T, W_V.T)
+    if output.shape != (W_V.shape[0], X.shape[1]):
+        output = output.T
+    return (output, weights)
+
+
+@wrong(
+    "self_attention_columns",
+    says="Two things: your scale is the root of the width of the values, where that of the keys is needed; and you"
+    " turn the output round only where its shape does not fit yet.",
+)
+def columns_scaled_by_d_v_and_turned_by_shape(X, W_Q, W_K, W_V):
+    Q, K, V = (X.T @ W_Q.T, X.T @ W_K.T, X.T @ W_V.T)
+    scores = Q @ K.T / np.sqrt(W_V.shape[0])
+    e = np.exp(scores - scores.max(axis=1, keepdims=True))
+    weights = e / e.sum(axis=1, keepdims=True)
+    output = weights @ V
+    if output.shape[0] != W_V.shape[0]:
+        output = output.T
+    return (output, weights)
+
+
+attention_mistakes(
+    "self_attention_columns",
+    "columns",
+    "causal_where_square",
+    "all_axes_transposed",
+    "axis_one",
+    "one_maximum",
+    "weights_transposed",
+    "scaled_by_keys",
+)
+
+
 @right("self_attention_columns")
 def columns_through_rows(X, W_Q, W_K, W_V):
     output, weights = self_attention(X.T, W_Q.T, W_K.T, W_V.T)
@@ -1162,6 +1478,47 @@ def cross_softmax_over_queries(X_q, X_kv, W_Q, W_K, W_V):
     return weights @ (X_kv @ W_V), weights
 
 
+@wrong(
+    "cross_attention", says="Your scale is the root of the width of X_kv; it should come from the width of the keys."
+)
+def cross_scaled_by_answering_width(X_q, X_kv, W_Q, W_K, W_V):
+    Q, K, V = (X_q @ W_Q, X_kv @ W_K, X_kv @ W_V)
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(X_kv.shape[-1])
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    return (weights @ V, weights)
+
+
+@wrong(
+    "cross_attention",
+    says="Where the shapes allow it your values are made from X_q; the tokens that are asked, X_kv, give both keys"
+    " and values, always.",
+)
+def cross_values_from_the_asking_where_they_fit(X_q, X_kv, W_Q, W_K, W_V):
+    Q = X_q @ W_Q
+    K = X_kv @ W_K
+    source = X_q if X_q.shape[-1] == W_V.shape[0] and X_q.shape[-2] == X_kv.shape[-2] else X_kv
+    return scaled_dot_product_attention(Q, K, source @ W_V)
+
+
+@wrong(
+    "cross_attention",
+    says="All sequences of the batch ask the answering tokens of the first one; each has answering tokens of its own.",
+)
+def cross_first_sequence_answers_all(X_q, X_kv, W_Q, W_K, W_V):
+    context = X_kv
+    while context.ndim > 2:
+        context = context[0]
+    Q, K, V = (X_q @ W_Q, context @ W_K, context @ W_V)
+    scores = Q @ K.T / np.sqrt(K.shape[-1])
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    return (weights @ V, weights)
+
+
+attention_mistakes("cross_attention", "cross")
+
+
 @right("cross_attention")
 def cross_with_values_last(X_q, X_kv, W_Q, W_K, W_V):
     Q, K = np.matmul(X_q, W_Q), np.matmul(X_kv, W_K)
@@ -1237,6 +1594,32 @@ def with_additions(L, D):
 )
 def with_the_scale(L, D):
     return 2 * L * L * D + L * L
+
+
+@wrong(
+    "attention_multiplications",
+    says="Your count is L D (D + 1). There is a score for each pair of tokens, not for each entry of the output; and "
+    "each entry of the output sums over all tokens.",
+)
+def one_average_for_each_entry(L, D):
+    return L * D * (D + 1)
+
+
+@wrong(
+    "attention_multiplications",
+    says="In your second product each entry takes D multiplications; it sums over the tokens, so it takes L.",
+)
+def average_costs_the_width(L, D):
+    return L * L * D + L * D * D
+
+
+@wrong(
+    "attention_multiplications",
+    says="You count the scores of one half of the map; the score of i with j is not that of j with i, so all L "
+    "times L are computed.",
+)
+def half_the_map(L, D):
+    return L * (L + 1) // 2 * D + L * L * D
 
 
 @right("attention_multiplications")

@@ -371,6 +371,7 @@ def _(rng):
     cases.append(lookup(rng, 5, 4, 6, dtype=np.float32))
     q, K, V = lookup(rng, 5, 4, 6)
     cases.append((q, np.asfortranarray(K), np.repeat(V, 2, axis=1)[:, ::2]))
+    cases.append((np.ones(1), np.array([[1.98], [2.01], [2.03], [0.5]]), rng.normal(size=(4, 3))))  # a narrow lead
     agrees(argmax_attention, cases=cases)
 
 
@@ -609,6 +610,7 @@ def _(rng):
     for mask in [some_mask(rng, 3, 5), np.ones((3, 1), dtype=bool)]:
         cases += [(*qkv(rng, 2, 7), mask), (*qkv(rng), mask)]
     cases.append((*qkv(rng, 3), some_mask(rng, 3, 5)))
+    cases += [(*qkv(rng, *leading, T_q=5), some_mask(rng, 5)) for leading in [(), (2,)]]
     agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 
@@ -652,6 +654,9 @@ def _(rng):
     ends = np.array([[1.0], [-1.0], [-0.95], [0.9], [-0.99]])
     low = np.array([False, True, True, False, True])
     cases += [(np.full((3, 1), size), ends, rng.normal(size=(5, 6)), low) for size in (5e3, 1e4)]
+    cases.append((np.full((3, 1), 1e4), np.sign(ends), rng.normal(size=(5, 6)), low))
+    # scores that are large and differ by little
+    cases.append((np.ones((3, 1)), 9_990 + rng.normal(size=(5, 1)), rng.normal(size=(5, 6))))
     agrees(scaled_dot_product_attention, cases=cases, names=NAMES)
 
 

@@ -12,7 +12,8 @@ from torch import nn
 
 from autograder.catalogue import edited, right, survivor, wrong
 
-if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
+if TYPE_CHECKING:  # the names of the notebook and of concepts.py, which are there when this is read
+    from concepts import attention_mistakes, attention_with
     from the_notebook import merge_heads, scaled_dot_product_attention, shape_numbers, split_heads
 
 # ---------------------------------------------------------------------------------- exercise 1: split_heads
@@ -79,6 +80,39 @@ def split_in_reverse(X, n_heads):
 @wrong("split_heads", says="Each of your heads holds the whole width; it should get its own part of it.")
 def split_copies_everything(X, n_heads):
     return np.repeat(X[:, None], n_heads, axis=1)
+
+
+@wrong(
+    "split_heads",
+    says="Your heads are cut out rightly, but they stand in front of the sequences when you reshape, and a reshape"
+    " does not move axes: it mixes heads and sequences.",
+)
+def split_stacked_then_reshaped(X, n_heads):
+    B, T, d_model = X.shape
+    pieces = np.split(X, n_heads, axis=-1)
+    return np.stack(pieces).reshape(B, n_heads, T, d_model // n_heads)
+
+
+@wrong(
+    "split_heads",
+    says="Assigning to X.shape changes the caller's array; X.reshape gives a new view and leaves X as it is.",
+)
+def split_shape_assigned(X, n_heads):
+    B, T, d_model = X.shape
+    X.shape = (B, T, n_heads, d_model // n_heads)
+    return np.swapaxes(X, 1, 2)
+
+
+@wrong(
+    "split_heads",
+    says="Two things: you took the number of heads for the width of a head; and a reshape of the stacked pieces "
+    "does not move axes, so sequences and heads are mixed.",
+)
+def split_width_for_number_and_stacked(X, n_heads):
+    B, T, d_model = X.shape
+    n_pieces = d_model // n_heads
+    pieces = [X[:, :, i * n_heads : (i + 1) * n_heads] for i in range(n_pieces)]
+    return np.concatenate(pieces, axis=0).reshape(B, n_pieces, T, n_heads)
 
 
 @right("split_heads")
@@ -166,6 +200,48 @@ def merge_without_joining(X):
     return X.swapaxes(1, 2)
 
 
+@wrong(
+    "merge_heads",
+    says="Your tokens stand before the sequences when you reshape, and a reshape does not move axes: sequences and"
+    " tokens are mixed. Only heads and tokens change places.",
+)
+def merge_tokens_first(X):
+    B, h, T, d_head = X.shape
+    return np.transpose(X, (2, 0, 1, 3)).reshape(B, T, h * d_head)
+
+
+@wrong(
+    "merge_heads",
+    says="You guess which axis holds the tokens by its length; the order (B, h, T, d_head) is fixed, however many "
+    "heads there are.",
+)
+def merge_guesses_the_tokens(X):
+    B, n, m, _d_head = X.shape
+    if n < m:
+        X = np.swapaxes(X, 1, 2)
+    return X.reshape(B, X.shape[1], -1)
+
+
+@wrong(
+    "merge_heads",
+    says="You average the heads and repeat the mean; they should stand side by side, each in its own columns.",
+)
+def merge_by_repeated_mean(X):
+    h = X.shape[1]
+    return np.tile(X.mean(axis=1), (1, 1, h))
+
+
+@wrong(
+    "merge_heads",
+    says="np.squeeze removes every axis of size 1, also that of a single token or of heads of width 1; the axes that "
+    "are left are then not those you take them for.",
+)
+def merge_squeezed(X):
+    heads = [np.squeeze(X[:, i]) for i in range(X.shape[1])]
+    merged = np.concatenate(heads, axis=-1)
+    return merged[None] if merged.ndim == 2 else merged
+
+
 @right("merge_heads")
 def merge_by_concatenation(X):
     return np.concatenate([X[:, i] for i in range(X.shape[1])], axis=2)
@@ -246,6 +322,58 @@ edited(
 )
 
 
+@wrong(
+    "attention_shapes",
+    says="In q, k and v your heads stand behind the tokens, as they do in the middle of split_heads; after it they "
+    "come before them.",
+)
+def shapes_before_the_transpose_in_q_k_v(student_id):
+    B, T, d_model, h = shape_numbers(student_id)
+    q, z_per_head = (B, T, h, d_model // h), (B, h, T, d_model // h)
+    sheet = {"tokens": (B, T, d_model), "q": q, "k": q, "v": q, "map": (B, h, T, T)}
+    return sheet | {"z_per_head": z_per_head, "z": (B, T, d_model)}
+
+
+@wrong("attention_shapes", says="In q, k and v your heads come before the sequences; the order is (B, h, T, d_head).")
+def shapes_heads_before_sequences(student_id):
+    B, T, d_model, h = shape_numbers(student_id)
+    q, z_per_head = (h, B, T, d_model // h), (B, h, T, d_model // h)
+    sheet = {"tokens": (B, T, d_model), "q": q, "k": q, "v": q, "map": (B, h, T, T)}
+    return sheet | {"z_per_head": z_per_head, "z": (B, T, d_model)}
+
+
+edited(
+    "attention_shapes",
+    "shapes_keys_transposed",
+    '"k": per_head',
+    '"k": (B, h, d_model // h, T)',
+    says="Your keys are turned round; asked is their shape after split_heads, before the product with the queries.",
+)
+edited(
+    "attention_shapes",
+    "shapes_z_per_head_merged",
+    '"z_per_head": per_head',
+    '"z_per_head": (B, T, d_model)',
+    says="Your averages of the heads have the shape that they get when they are put together; before that each head "
+    "has its own.",
+)
+edited(
+    "attention_shapes",
+    "shapes_heads_along_the_tokens",
+    '"z": (B, T, d_model)',
+    '"z": (B, h * T, d_model // h)',
+    says="In your z the heads stand one after another along the tokens; merge_heads puts them side by side.",
+)
+edited(
+    "attention_shapes",
+    "shapes_map_of_heads",
+    '"map": (B, h, T, T)',
+    '"map": (B, T, h, h)',
+    says="Your map compares the heads of each token with each other; a map has a row for each query and a column for "
+    "each key, in every head.",
+)
+
+
 survivor(
     "attention_shapes",
     "d_model // h",
@@ -280,7 +408,8 @@ edited(
     "causal_transposed",
     "np.tri(T, dtype=bool)",
     "np.tri(T, dtype=bool).T",
-    says="Your tokens may look ahead and not back: row = query, so the True entries lie on and below the diagonal.",
+    says="Your tokens may look ahead and not back: row = query, and True = may attend, so the True entries lie on and "
+    "below the diagonal.",
 )
 edited(
     "causal_mask",
@@ -324,6 +453,34 @@ edited(
     "np.eye(T, dtype=bool)",
     says="Your tokens may look at themselves only; what came before them is allowed, too.",
 )
+
+
+@wrong(
+    "causal_mask",
+    says="Your tokens see themselves only, and the last one everything; every token may look at all that came "
+    "before it.",
+)
+def causal_for_the_last_only(T):
+    mask = np.eye(T, dtype=bool)
+    mask[-1] = True
+    return mask
+
+
+@wrong("causal_mask", says="Only your first token is kept from looking ahead; none of them may.")
+def causal_for_the_first_only(T):
+    mask = np.ones((T, T), dtype=bool)
+    mask[0, 1:] = False
+    return mask
+
+
+@wrong(
+    "causal_mask", says="Your tokens see the one before, the first and themselves; what lies between is allowed, too."
+)
+def causal_window(T):
+    i = np.arange(T)
+    mask = (i[:, None] == i) | (i[:, None] - 1 == i) | (i == 0)
+    mask[-1] = True
+    return mask
 
 
 @right("causal_mask")
@@ -416,6 +573,43 @@ edited(
 )
 def padding_of_arrays_only(lengths, T):
     return (np.arange(T) < lengths[:, None])[:, None, None, :]
+
+
+@wrong("padding_mask", says="An empty sequence keeps one key in your mask; with length 0 it has none.")
+def padding_at_least_one(lengths, T):
+    lengths = np.maximum(np.asarray(lengths), 1)
+    return (np.arange(T) < lengths[:, None])[:, None, None, :]
+
+
+@wrong(
+    "padding_mask", says="You sort the lengths, so that sequences get the masks of others; row b belongs to sequence b."
+)
+def padding_sorted(lengths, T):
+    lengths = np.sort(np.asarray(lengths))
+    return (np.arange(T)[None] < lengths[:, None]).reshape(-1, 1, 1, T)
+
+
+@wrong(
+    "padding_mask",
+    says="Your function changes the array of lengths that it was given: np.asarray makes no copy, and -= works in "
+    "place.",
+)
+def padding_changes_the_lengths(lengths, T):
+    last = np.asarray(lengths)
+    last -= 1
+    return (np.arange(T) <= last[:, None])[:, None, None, :]
+
+
+@wrong(
+    "padding_mask",
+    says="You address the padding from the end, with -(T - n); where there is none this is -0, and everything "
+    "becomes padding.",
+)
+def padding_counted_from_the_end(lengths, T):
+    mask = np.ones((len(lengths), 1, 1, T), dtype=bool)
+    for b, n in enumerate(lengths):
+        mask[b, 0, 0, -(T - n) :] = False
+    return mask
 
 
 @right("padding_mask")
@@ -718,6 +912,132 @@ def heads_added_up(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
     return np.tile(z.sum(axis=1), n_heads) @ W_O, weights
 
 
+@wrong(
+    "multi_head_attention",
+    says="You cut the tokens into heads before you project them; each head then sees its own columns only. Project"
+    " first, from the full width, and split afterwards.",
+)
+def heads_project_their_own_part(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    d_model = X_q.shape[-1]
+    d_head = d_model // n_heads
+    outputs, maps = ([], [])
+    for i in range(n_heads):
+        part = slice(i * d_head, (i + 1) * d_head)
+        Q = X_q[..., part] @ W_Q[part, part]
+        K = X_kv[..., part] @ W_K[part, part]
+        V = X_kv[..., part] @ W_V[part, part]
+        m = mask
+        if mask is not None and mask.ndim == 4:
+            m = mask[:, i if mask.shape[1] > 1 else 0]
+        z, w = scaled_dot_product_attention(Q, K, V, m)
+        outputs.append(z)
+        maps.append(w)
+    return (np.concatenate(outputs, axis=-1) @ W_O, np.stack(maps, axis=1))
+
+
+@wrong(
+    "multi_head_attention",
+    says="You multiply by the transposes of W_Q, W_K and W_V, as nn.Linear does with its weight; here all matrices"
+    " multiply from the right as they are.",
+)
+def matrices_transposed(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q = split_heads(X_q @ W_Q.T, n_heads)
+    K = split_heads(X_kv @ W_K.T, n_heads)
+    V = split_heads(X_kv @ W_V.T, n_heads)
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return (merge_heads(z) @ W_O, weights)
+
+
+@wrong(
+    "multi_head_attention",
+    says="Where a mask of two axes has as many rows as there are sequences, you take it for a padding mask (B, "
+    "T_k); two axes are always queries and keys.",
+)
+def mask_of_two_axes_for_sequences(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q, K, V = (split_heads(x @ w, n_heads) for x, w in [(X_q, W_Q), (X_kv, W_K), (X_kv, W_V)])
+    if mask is not None:
+        mask = np.asarray(mask)
+        if mask.ndim == 2 and mask.shape[0] == X_q.shape[0]:
+            mask = mask[:, None, None, :]
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return (merge_heads(z) @ W_O, weights)
+
+
+@wrong(
+    "multi_head_attention",
+    says="You share out anew what the mask leaves of a softmax over all keys; where a forbidden key has a far "
+    "larger score, nothing is left. Exclude forbidden keys before the softmax.",
+)
+def renormalised_after_the_mask(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q = split_heads(X_q @ W_Q, n_heads)
+    K = split_heads(X_kv @ W_K, n_heads)
+    V = split_heads(X_kv @ W_V, n_heads)
+    z, weights = scaled_dot_product_attention(Q, K, V)
+    if mask is not None:
+        weights = np.where(mask, weights, 0)
+        total = weights.sum(axis=-1, keepdims=True)
+        weights = weights / np.where(total == 0, 1, total)
+        z = weights @ np.asarray(V)
+    return (merge_heads(z) @ W_O, weights)
+
+
+@wrong(
+    "multi_head_attention",
+    says="Where both inputs have the same shape, you make keys and values from X_q; they belong to X_kv, whatever "
+    "its shape.",
+)
+def all_from_the_asking_where_shapes_fit(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    X_q.shape[-1]
+    if X_q.shape == X_kv.shape:
+        qkv = X_q @ np.concatenate([W_Q, W_K, W_V], axis=1)
+        Q, K, V = np.split(qkv, 3, axis=-1)
+    else:
+        Q, K, V = (X_q @ W_Q, X_kv @ W_K, X_kv @ W_V)
+    Q, K, V = (split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads))
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return (merge_heads(z) @ W_O, weights)
+
+
+@wrong(
+    "multi_head_attention",
+    says="Two things: you multiply by the transposes of W_Q, W_K and W_V; and a reshape alone mixes heads and "
+    "tokens when you put the heads together.",
+)
+def matrices_transposed_and_merged_by_reshape(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    B, T_q, d_model = X_q.shape
+    Q = split_heads(X_q @ W_Q.T, n_heads)
+    K = split_heads(X_kv @ W_K.T, n_heads)
+    V = split_heads(X_kv @ W_V.T, n_heads)
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return (z.reshape(B, T_q, d_model) @ W_O, weights)
+
+
+for name, score in {"thousand": -1000.0, "ten_thousand": -10000.0}.items():
+    edited(
+        "multi_head_attention",
+        f"mask_minus_{name}",
+        "scaled_dot_product_attention(",
+        attention_with(
+            masked=f"np.where(mask is None or mask, s, {score})",
+            weights="np.where(mask is None or mask, e / e.sum(axis=-1, keepdims=True), 0.0)",
+        )
+        + "(",
+        says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+        "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
+    )
+
+
+attention_mistakes(
+    "multi_head_attention",
+    "heads",
+    "scaled_by_d_v",
+    "divided_by_d_k",
+    "no_maximum",
+    "weights_first",
+    "all_axes_transposed",
+)
+
+
 @right("multi_head_attention")
 def heads_in_a_loop(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
     B, T_q, d_model = X_q.shape
@@ -973,6 +1293,234 @@ edited(
     "self.n_heads = n_heads",
     "self.n_heads = 1",
     says="You use one head of the full width, whatever n_heads is.",
+)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You put two axes in front of every mask; those that have four already then have six. Masks broadcast as "
+    "they come.",
+    based_on="MultiHeadAttention",
+)
+class module_two_axes_put_before_every_mask:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / self.d_head**0.5
+        if mask is not None:
+            mask = mask[None, None]
+            scores = scores.masked_fill(~mask, float("-inf"))
+        weights = torch.softmax(scores, dim=-1)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0)
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+    "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
+    based_on="MultiHeadAttention",
+)
+class module_mask_minus_ten_thousand:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / self.d_head**0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -10000.0)
+        weights = scores.softmax(-1)
+        if mask is not None:
+            weights = weights * mask
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You write zeros into x_kv where it is padding; the caller's tensor changes. The mask on the scores is "
+    "enough.",
+    based_on="MultiHeadAttention",
+)
+class module_padding_wiped_out:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        if mask is not None and mask.dim() == 4 and (mask.shape[1:3] == (1, 1)):
+            padding = ~mask[:, 0, 0, :, None]
+            x_kv.masked_fill_(padding, 0.0)
+        B, T_q, d_model = x_q.shape
+        T_k = x_kv.shape[1]
+        q = self.W_Q(x_q).view(B, T_q, self.n_heads, self.d_head).permute(0, 2, 1, 3)
+        k = self.W_K(x_kv).view(B, T_k, self.n_heads, self.d_head).permute(0, 2, 3, 1)
+        v = self.W_V(x_kv).view(B, T_k, self.n_heads, self.d_head).permute(0, 2, 1, 3)
+        scores = q @ k / self.d_head**0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        weights = scores.softmax(-1)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0)
+        z = (weights @ v).transpose(1, 2).reshape(B, T_q, d_model)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="Large scores overflow in your exp; subtract the largest score first, or use softmax, which does it.",
+    based_on="MultiHeadAttention",
+)
+class module_largest_score_not_subtracted:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / self.d_head**0.5
+        e = torch.exp(scores)
+        if mask is not None:
+            e = e * mask
+        weights = e / e.sum(dim=-1, keepdim=True).clamp(min=1e-12)
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="Where both inputs are one and the same tensor and no mask is given, your tokens see only what comes "
+    "before them; None means that everybody sees everything.",
+    based_on="MultiHeadAttention",
+)
+class module_causal_for_one_and_the_same:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / self.d_head**0.5
+        if mask is None and x_q is x_kv:
+            T = x_q.shape[1]
+            mask = torch.ones(T, T, dtype=torch.bool, device=x_q.device).tril()
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        weights = scores.softmax(-1)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0)
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You cut large scores off, so that scores beyond the limit become equal; softmax copes with them as they are.",
+    based_on="MultiHeadAttention",
+)
+class module_scores_cut_off:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.mT / self.d_head**0.5
+        scores = torch.clamp(scores, -60, 60)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, float("-inf"))
+        weights = torch.softmax(scores, dim=-1)
+        if mask is not None:
+            weights = torch.where(mask, weights, torch.zeros_like(weights))
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        return (self.W_O(z), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="A query that may attend to nothing gets zero weights in your module, but its output averages all values;"
+    " both should be zero.",
+    based_on="MultiHeadAttention",
+)
+class module_output_for_a_query_without_keys:
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        q = self.W_Q(x_q).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        k = self.W_K(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        v = self.W_V(x_kv).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2)
+        scores = q @ k.transpose(-2, -1) / self.d_head**0.5
+        weights = scores.softmax(-1)
+        if mask is not None:
+            empty = ~mask.any(dim=-1, keepdim=True)
+            weights = scores.masked_fill(~(mask | empty), float("-inf")).softmax(-1)
+        z = (weights @ v).transpose(1, 2).flatten(2)
+        if mask is not None:
+            weights = weights.masked_fill(empty, 0)
+        return (self.W_O(z), weights)
+
+
+edited(
+    "MultiHeadAttention",
+    "module_mask_minus_thousand",
+    "masked_fill(~mask, -torch.inf)",
+    "masked_fill(~mask, -1000.0)",
+    says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+    "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
 )
 
 

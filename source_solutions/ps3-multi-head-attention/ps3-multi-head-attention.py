@@ -513,6 +513,7 @@ def _(rng):
     # two sequences and two heads: an axis mixed up with another does not show in the shape
     agrees(multi_head_attention, *inputs(rng, h=2), some_mask(rng, 2, 1, 5, 7), names=NAMES)
     agrees(multi_head_attention, *inputs(rng, h=2), some_mask(rng, 1, 2, 5, 7), names=NAMES)
+    agrees(multi_head_attention, *inputs(rng, B=5), some_mask(rng, 5, 7), names=NAMES)  # as many queries as sequences
     X, _, *rest = inputs(rng, T_q=6)
     causal = np.tri(6, dtype=bool)
     before, _ = agrees(multi_head_attention, X, X, *rest, causal, names=NAMES)
@@ -541,6 +542,11 @@ def _(rng):
         arguments = X_q, X_kv, 0.9e4 / largest * W_Q, W_K, W_V, W_O, h
         agrees(multi_head_attention, *arguments, names=NAMES)
         agrees(multi_head_attention, *arguments, some_mask(rng, 2, 1, 5, 7), names=NAMES)
+    # all keys that may be attended to have the score -10,000, the others 10,000
+    mask = some_mask(rng, 2, 1, 1, 7)
+    X_kv = np.where(mask[:, 0, 0, :, None], -1.0, 1.0) * np.ones(12)
+    matrices = 100 * np.eye(12), 50 * np.eye(12), *rng.normal(size=(2, 12, 12))
+    agrees(multi_head_attention, np.ones((2, 5, 12)), X_kv, *matrices, 3, mask, names=NAMES)
 
 
 @check("one head, heads of width 1, one token, one sequence, equal sizes, float32, views", points=1)
@@ -697,7 +703,8 @@ def same(pair, *inputs, **named):
     mine, right = pair
     with torch.no_grad():
         expected = right(*inputs, **named)
-    copies = [i.clone() for i in inputs]
+    clones = {id(i): i.clone() for i in inputs}
+    copies = [clones[id(i)] for i in inputs]  # what is one tensor stays one
     found = mine(*copies, **named)
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         fail("forward should return two things: output, weights.")
@@ -735,12 +742,15 @@ def _(rng):
         same(twins(rng, d_model, n_heads), *tokens(rng, B=3, T_q=3, T_k=3, d_model=d_model))
     # scores of up to ±10,000 whole numbers, which float32 holds exactly
     mine, right = pair
-    large = {f"{name}.weight": torch.eye(12) * (64.0 if name in ("W_Q", "W_K") else 1.0) for name in NAMES}
+    large = {f"{name}.weight": torch.eye(12) * {"W_Q": 64.0, "W_K": 78.125}.get(name, 1.0) for name in NAMES}
     mine.load_state_dict(large, strict=False)
     right.load_state_dict(large)
     x_q, x_kv = (tensor(rng.integers(0, 2, size=(2, T, 12)) * 2 - 1) for T in (5, 7))
     same(pair, x_q, x_kv)
     same(pair, x_q, x_kv, torch.tensor(some_mask(rng, 2, 1, 5, 7)))
+    # all keys that may be attended to have the score -10,000, the others 10,000
+    mask = torch.tensor(some_mask(rng, 2, 1, 1, 7))
+    same(pair, torch.ones(2, 5, 12), torch.where(mask[:, 0, 0, :, None], -1.0, 1.0).expand(-1, -1, 12), mask)
 
 
 @check("masks: for all, for each sequence, for each head, for both; causal", points=2)
@@ -753,6 +763,7 @@ def _(rng):
     two_heads = twins(rng, 8, 2)  # as many as sequences: an axis mixed up with another does not show in the shape
     same(two_heads, *tokens(rng, d_model=8), torch.tensor(some_mask(rng, 2, 1, 5, 7)))
     same(two_heads, *tokens(rng, d_model=8), torch.tensor(some_mask(rng, 1, 2, 5, 7)))
+    same(pair, *tokens(rng, B=5), torch.tensor(some_mask(rng, 5, 7)))  # as many queries as sequences
     x, _ = tokens(rng, T_q=6)
     causal = torch.ones(6, 6, dtype=torch.bool).tril()
     before = same(pair, x, x, causal)[0]

@@ -84,6 +84,55 @@ def gap_in_place(f, X, perm):
     return np.max(np.abs(f(X) - before[perm]))
 
 
+@wrong("permutation_gap", says="You compare the last token only; the largest difference may stand at any place.")
+def gap_of_the_last_token(f, X, perm):
+    a = np.asarray(f(X[perm]))
+    b = np.asarray(f(X))[perm]
+    return np.abs(a[-1] - b[-1]).max()
+
+
+@wrong(
+    "permutation_gap",
+    says="You sort the results before you compare them; then it no longer matters which token got which. Shuffle "
+    "the results as the tokens were shuffled.",
+)
+def gap_of_sorted_results(f, X, perm):
+    a = np.sort(np.asarray(f(X[perm])), axis=0)
+    b = np.sort(np.asarray(f(X)), axis=0)
+    return np.abs(a - b).max()
+
+
+@wrong(
+    "permutation_gap",
+    says="You sum the differences of a token before you take the largest; they are single numbers, and signs "
+    "cancel in a sum.",
+)
+def gap_summed_over_features(f, X, perm):
+    difference = np.asarray(f(X[perm])) - np.asarray(f(X))[perm]
+    difference = difference.reshape(len(X), -1)
+    per_token = np.abs(difference.sum(axis=1))
+    return per_token.max()
+
+
+@wrong("permutation_gap", says="You report small gaps as 0; asked is the number itself, however small.")
+def small_gaps_set_to_zero(f, X, perm):
+    gap = np.abs(f(X[perm]) - f(X)[perm]).max()
+    if gap < 0.01:
+        return 0.0
+    return gap
+
+
+@wrong(
+    "permutation_gap",
+    says="Two things: you compare with the results in their old order, where equivariance shuffles them as well; "
+    "and differences below zero do not count in your gap.",
+)
+def gap_of_invariance_with_sign(f, X, perm):
+    out = f(X)
+    out_shuffled = f(X[perm])
+    return (out_shuffled - out).max()
+
+
 @right("permutation_gap")
 def gap_by_loop(f, X, perm):
     shuffled, plain = np.asarray(f(X[perm])), np.asarray(f(X))
@@ -142,8 +191,7 @@ edited(
     "sinusoids_exponent_doubled",
     "2 * (np.arange(d) // 2)",
     "4 * (np.arange(d) // 2)",
-    says="Your exponent is twice as large as asked: the even column number itself is 2 times i, so a further factor 2 "
-    "is one too many.",
+    says="Your exponent is twice as large as asked: columns 2i and 2i + 1 have 2i / d, where d is the whole width.",
 )
 edited(
     "sinusoidal_encoding",
@@ -220,6 +268,63 @@ def sinusoids_even_only(T, d):
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles)
     return table
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="You compute the angles in float32, which knows an angle of some hundreds to four decimals only; compute "
+    "in float64.",
+)
+def sinusoids_in_float32(T, d):
+    t = np.arange(T, dtype=np.float32)[:, None]
+    j = np.arange(d)
+    frequency = (1 / 10000 ** (2 * (j // 2) / d)).astype(np.float32)
+    angles = t * frequency
+    table = np.sin(angles)
+    table[:, 1::2] = np.cos(angles[:, 1::2])
+    return table
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="Your exponents run from 0 to 1 with both ends; they are 2i / d, so that 1 is not reached.",
+)
+def sinusoids_ends_included(T, d):
+    t = np.arange(T)[:, None]
+    pairs = (d + 1) // 2
+    frequencies = 10000.0 ** (-np.linspace(0, 1, pairs))
+    angles = t * frequencies
+    table = np.zeros((T, d))
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles[:, : d // 2])
+    return table
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="You squeeze long tables into 512 positions; row t belongs to position t, however long the table is.",
+)
+def sinusoids_squeezed_beyond_512(T, d):
+    t = np.arange(T, dtype=np.float64)
+    if T > 512:
+        t = t * 512 / T
+    j = np.arange(d)
+    angles = t[:, None] / 10000 ** (2 * (j // 2) / d)
+    return np.where(j % 2 == 0, np.sin(angles), np.cos(angles))
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="Two things: sine and cosine have changed places; and your exponent is half as large as asked.",
+)
+def sinusoids_cosine_first_and_halved(T, d):
+    pos = np.arange(T)[:, None]
+    i = np.arange(d) // 2
+    angles = pos / np.power(10000, i / d)
+    pe = np.empty((T, d))
+    pe[:, 0::2] = np.cos(angles[:, 0::2])
+    pe[:, 1::2] = np.sin(angles[:, 1::2])
+    return pe
 
 
 @right("sinusoidal_encoding")
@@ -306,6 +411,47 @@ edited(
 )
 
 
+@wrong(
+    "additive_score_terms",
+    says="Your last term is 0 unless both positions are the same; p_i . p_j is a dot product like the others, and "
+    "only rarely 0.",
+)
+def terms_of_other_positions_dropped(x_i, p_i, x_j, p_j):
+    same_position = np.array_equal(p_i, p_j)
+    position = p_i @ p_j if same_position else 0.0
+    return (x_i @ x_j, x_i @ p_j, p_i @ x_j, position)
+
+
+@wrong(
+    "additive_score_terms",
+    says="You share what is left over equally between the two mixed terms; x_i . p_j and p_i . x_j are two numbers"
+    " of their own.",
+)
+def terms_in_equal_halves(x_i, p_i, x_j, p_j):
+    total = (x_i + p_i) @ (x_j + p_j)
+    content, position = (x_i @ x_j, p_i @ p_j)
+    cross = total - content - position
+    return np.array([content, cross / 2, cross / 2, position])
+
+
+@wrong(
+    "additive_score_terms", says="You take the terms without their signs; they are added up in the score as they are."
+)
+def terms_without_sign(x_i, p_i, x_j, p_j):
+    terms = [x_i @ x_j, x_i @ p_j, p_i @ x_j, p_i @ p_j]
+    return np.abs(terms)
+
+
+@wrong(
+    "additive_score_terms",
+    says="Two things: the two terms in the middle have changed places; and your last term is a cosine, where the "
+    "dot product as it is was asked for.",
+)
+def terms_swapped_and_cosine(x_i, p_i, x_j, p_j):
+    cosine = p_i @ p_j / (np.linalg.norm(p_i) * np.linalg.norm(p_j) + 1e-12)
+    return (x_i @ x_j, p_i @ x_j, x_i @ p_j, cosine)
+
+
 @right("additive_score_terms")
 def terms_as_a_table(x_i, p_i, x_j, p_j):
     return (np.stack([x_i, p_i]) @ np.stack([x_j, p_j]).T).reshape(-1)
@@ -365,6 +511,49 @@ def concatenated_as_sums(x_i, p_i, x_j, p_j):
 )
 def concatenated_crosswise(x_i, p_i, x_j, p_j):
     return np.concatenate([x_i, p_i]) @ np.concatenate([p_j, x_j])
+
+
+@wrong(
+    "concatenated_score",
+    says="Of each position only the first entry counts in your score; all of its entries stand in the longer vector.",
+)
+def concatenated_first_entries(x_i, p_i, x_j, p_j):
+    return x_i @ x_j + p_i[0] * p_j[0]
+
+
+@wrong(
+    "concatenated_score",
+    says="You cut positions off at the width of the contents; they may be wider, and all of them stand in the "
+    "longer vector.",
+)
+def concatenated_cut_off(x_i, p_i, x_j, p_j):
+    d = len(x_i)
+    token_i = np.concatenate([x_i, p_i[:d]])
+    token_j = np.concatenate([x_j, p_j[:d]])
+    return token_i @ token_j
+
+
+@wrong("concatenated_score", says="You take both parts without their signs; the dot product adds them as they are.")
+def concatenated_without_signs(x_i, p_i, x_j, p_j):
+    content = abs(np.dot(x_i, x_j))
+    position = abs(np.dot(p_i, p_j))
+    return content + position
+
+
+@wrong("concatenated_score", says="You average the products of each part; a dot product sums them.")
+def concatenated_means(x_i, p_i, x_j, p_j):
+    return np.mean(x_i * x_j) + np.mean(p_i * p_j)
+
+
+@wrong(
+    "concatenated_score",
+    says="Two things: content meets position in your score, as one of the tokens is put together in the other "
+    "order; and you divide by a root, where nothing is scaled.",
+)
+def concatenated_crosswise_and_scaled(x_i, p_i, x_j, p_j):
+    query = np.concatenate([x_i, p_i])
+    key = np.concatenate([p_j, x_j])
+    return np.dot(query, key) / np.sqrt(len(x_i))
 
 
 @right("concatenated_score")
@@ -427,6 +616,70 @@ edited(
 )
 
 
+@wrong(
+    "relative_bias",
+    says="Where the table is square you make it symmetric; the dot product of row i with row j need not be that of"
+    " row j with row i, for queries and keys have rows of their own.",
+)
+def bias_made_symmetric(P_q, P_k):
+    bias = P_q @ P_k.T
+    if bias.shape[0] == bias.shape[1]:
+        bias = (bias + bias.T) / 2
+    return bias
+
+
+@wrong("relative_bias", says="You cut off what is negative; a bias is a dot product and can have either sign.")
+def bias_never_negative(P_q, P_k):
+    bias = np.dot(P_q, P_k.T)
+    return np.maximum(bias, 0)
+
+
+@wrong(
+    "relative_bias",
+    says="Where the table is square you set its diagonal to 0; a dot product of two rows at the same place is "
+    "rarely 0.",
+)
+def bias_zero_on_the_diagonal(P_q, P_k):
+    bias = P_q @ P_k.T
+    if len(P_q) == len(P_k):
+        np.fill_diagonal(bias, 0)
+    return bias
+
+
+@wrong(
+    "relative_bias",
+    says="You compute the first row and the first column and move them along the diagonals; that holds for "
+    "sinusoids, not for any rows.",
+)
+def bias_from_first_row_and_column(P_q, P_k):
+    T_q, T_k = (len(P_q), len(P_k))
+    table = np.zeros((T_q, T_k))
+    for i in range(T_q):
+        for j in range(T_k):
+            if i >= j:
+                table[i, j] = P_q[i - j] @ P_k[0]
+            else:
+                table[i, j] = P_q[0] @ P_k[j - i]
+    return table
+
+
+@wrong("relative_bias", says="You return distances between the rows, with a minus; the bias is their dot product.")
+def bias_as_negative_distance(P_q, P_k):
+    difference = P_q[:, None, :] - P_k[None, :, :]
+    return -np.sqrt((difference**2).sum(axis=-1))
+
+
+@wrong(
+    "relative_bias",
+    says="Two things: you bring the rows to length 1 first, where the dot product counts how long they are; and "
+    "you set the bias of later keys to 0.",
+)
+def bias_of_cosines_and_causal(P_q, P_k):
+    Q = P_q / (np.linalg.norm(P_q, axis=1, keepdims=True) + 1e-12)
+    K = P_k / (np.linalg.norm(P_k, axis=1, keepdims=True) + 1e-12)
+    return np.tril(Q @ K.T)
+
+
 @right("relative_bias")
 def bias_by_loops(P_q, P_k):
     return [[concatenated_score(np.zeros(1), p, np.zeros(1), r) for r in P_k] for p in P_q]
@@ -480,7 +733,7 @@ edited(
     "shift_exponent_doubled",
     "(j / d)",
     "(2 * j / d)",
-    says="Your exponents are twice as large as asked: j is the even column number already, 2 times the pair's number.",
+    says="Your exponents are twice as large as asked: columns 2i and 2i + 1 have 2i / d, where d is the whole width.",
 )
 edited(
     "shift_matrix",
@@ -528,6 +781,76 @@ def shift_with_overlapping_blocks(delta, d):
 )
 def shift_of_entries(delta, d):
     return np.roll(np.eye(d), delta, axis=0)
+
+
+@wrong(
+    "shift_matrix",
+    says="Each of your pairs turns 100 times more slowly than the one before, whatever d is; the exponents are "
+    "divided by d.",
+)
+def shift_frequencies_without_the_width(delta, d):
+    M = np.zeros((d, d))
+    for i in range(d // 2):
+        b = delta / 100.0**i
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(b), np.sin(b)], [-np.sin(b), np.cos(b)]]
+    return M
+
+
+@wrong(
+    "shift_matrix",
+    says="Your matrix is right for position 0 alone; it has to move every position by delta, which a matrix of "
+    "rank one cannot.",
+)
+def shift_from_position_zero_only(delta, d):
+    j = np.arange(d)
+
+    def pe(t):
+        a = t / 10000 ** (2 * (j // 2) / d)
+        return np.where(j % 2 == 0, np.sin(a), np.cos(a))
+
+    start, end = (pe(0), pe(delta))
+    return np.outer(end, start) / (start @ start)
+
+
+@wrong(
+    "shift_matrix",
+    says="To move back you take the matrix that moves forward and turn its sign; it is the angles that change "
+    "their sign.",
+)
+def shift_back_as_minus(delta, d):
+    M = np.zeros((d, d))
+    steps = abs(delta)
+    for i in range(d // 2):
+        b = steps / 10000 ** (2 * i / d)
+        M[2 * i, 2 * i] = M[2 * i + 1, 2 * i + 1] = np.cos(b)
+        M[2 * i, 2 * i + 1] = np.sin(b)
+        M[2 * i + 1, 2 * i] = -np.sin(b)
+    return M if delta >= 0 else -M
+
+
+@wrong("shift_matrix", says="You leave the slowest pairs as they are; they turn, too, if only a little.")
+def shift_slow_pairs_left_out(delta, d):
+    M = np.eye(d)
+    for i in range(0, d, 2):
+        frequency = 10000 ** (-i / d)
+        if frequency < 0.001:
+            continue
+        b = delta * frequency
+        M[i, i], M[i, i + 1] = (np.cos(b), np.sin(b))
+        M[i + 1, i], M[i + 1, i + 1] = (-np.sin(b), np.cos(b))
+    return M
+
+
+@wrong(
+    "shift_matrix",
+    says="Two things: your exponents are half as large as asked; and a negative delta moves forward in your function.",
+)
+def shift_halved_and_without_sign(delta, d):
+    M = np.zeros((d, d))
+    for i in range(d // 2):
+        b = abs(delta) / 10000 ** (i / d)
+        M[2 * i : 2 * i + 2, 2 * i : 2 * i + 2] = [[np.cos(b), np.sin(b)], [-np.sin(b), np.cos(b)]]
+    return M
 
 
 @right("shift_matrix")
@@ -581,7 +904,7 @@ edited(
     "rotary_exponent_doubled",
     "(np.arange(0, d, 2) / d)",
     "(2 * np.arange(0, d, 2) / d)",
-    says="Your exponents are twice as large as asked: 0, 2, 4, ... are 2i already.",
+    says="Your exponents are twice as large as asked: pair i has 2i / d, where d is the whole width.",
 )
 edited(
     "rotary",
@@ -679,6 +1002,91 @@ def rotary_without_batches(X, positions):
     turned[:, 0::2] = x * np.cos(angles) - y * np.sin(angles)
     turned[:, 1::2] = x * np.sin(angles) + y * np.cos(angles)
     return turned
+
+
+@wrong(
+    "rotary",
+    says="You reduce the positions modulo 2 pi before you divide; only the first pair turns by the position "
+    "itself, the others by a part of it.",
+)
+def rotary_positions_modulo_two_pi(X, positions):
+    d = X.shape[-1]
+    reduced = np.mod(np.asarray(positions, dtype=np.float64), 2 * np.pi)
+    angles = reduced[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    c, s = (np.cos(angles), np.sin(angles))
+    out = np.empty(X.shape)
+    out[..., 0::2] = X[..., 0::2] * c - X[..., 1::2] * s
+    out[..., 1::2] = X[..., 0::2] * s + X[..., 1::2] * c
+    return out
+
+
+@wrong(
+    "rotary",
+    says="You subtract the first position; scores would not notice, but each token is to be turned by its own "
+    "position.",
+)
+def rotary_from_the_first_position_given(X, positions):
+    d = X.shape[-1]
+    offset = np.asarray(positions, dtype=float)
+    offset = offset - offset[0]
+    angles = offset[:, None] * 10000.0 ** (-np.arange(0, d, 2) / d)
+    x, y = (X[..., 0::2], X[..., 1::2])
+    turned = np.stack([x * np.cos(angles) - y * np.sin(angles), x * np.sin(angles) + y * np.cos(angles)], axis=-1)
+    return turned.reshape(X.shape)
+
+
+@wrong(
+    "rotary", says="With four axes you take another axis for the tokens; they always stand on the axis before the last."
+)
+def rotary_positions_along_another_axis(X, positions):
+    d = X.shape[-1]
+    angles = np.asarray(positions, dtype=np.float64)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    if X.ndim == 4:
+        angles = angles[:, None, :]
+    c, s = (np.cos(angles), np.sin(angles))
+    out = np.array(X, dtype=np.float64)
+    out[..., 0::2] = X[..., 0::2] * c - X[..., 1::2] * s
+    out[..., 1::2] = X[..., 0::2] * s + X[..., 1::2] * c
+    return out
+
+
+@wrong(
+    "rotary",
+    says="You make the second column of a pair from the first one's new value; both are made from the old ones.",
+)
+def rotary_second_from_the_turned_first(X, positions):
+    d = X.shape[-1]
+    angles = np.asarray(positions)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    out = np.array(X, dtype=np.float64)
+    out[..., 0::2] = out[..., 0::2] * np.cos(angles) - out[..., 1::2] * np.sin(angles)
+    out[..., 1::2] = out[..., 0::2] * np.sin(angles) + out[..., 1::2] * np.cos(angles)
+    return out
+
+
+@wrong(
+    "rotary", says="You take positions without their signs; a token at position -2 is turned in the other direction."
+)
+def rotary_positions_without_sign(X, positions):
+    d = X.shape[-1]
+    t = np.abs(np.asarray(positions, dtype=np.float64))
+    angles = t[:, None] / 10000 ** (2 * np.arange(d // 2) / d)
+    z = X[..., 0::2] + 1j * X[..., 1::2]
+    z = z * np.exp(1j * angles)
+    return np.stack([z.real, z.imag], axis=-1).reshape(X.shape)
+
+
+@wrong(
+    "rotary",
+    says="Two things: you count the rows yourself, where positions are given; and you turn in the other direction.",
+)
+def rotary_counted_and_backwards(X, positions):
+    T, d = X.shape[-2:]
+    angles = np.arange(T)[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    c, s = (np.cos(angles), np.sin(angles))
+    out = np.empty(X.shape)
+    out[..., 0::2] = X[..., 0::2] * c + X[..., 1::2] * s
+    out[..., 1::2] = X[..., 1::2] * c - X[..., 0::2] * s
+    return out
 
 
 @right("rotary")

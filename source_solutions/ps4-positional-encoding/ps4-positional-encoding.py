@@ -163,6 +163,7 @@ def _(rng):
     agrees(permutation_gap, neighbours, *inputs(rng, d=1))
     X, perm = inputs(rng)
     agrees(permutation_gap, weighted_by_place, X, np.arange(5))
+    agrees(permutation_gap, weighted_by_place, 1e-4 * X, perm)  # a small gap is one, too
     agrees(permutation_gap, weighted_by_place, X.astype(np.float32), perm)
     agrees(permutation_gap, weighted_by_place, np.repeat(X, 2, axis=1)[:, ::2], perm)
 
@@ -235,7 +236,7 @@ def _(rng):
 
 @check("one position, a long table", points=1)
 def _(rng):
-    for T, d in [(1, 6), (1, 1), (1, 5), (300, 12), (2, 200)]:
+    for T, d in [(1, 6), (1, 1), (1, 5), (300, 12), (2, 200), (2500, 4)]:
         agrees(sinusoidal_encoding, T, d)
 
 

@@ -131,6 +131,61 @@ def layer_changes_its_input(x, gamma, beta, eps=1e-5):
     return gamma * x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + eps) + beta
 
 
+@wrong(
+    "layer_norm",
+    says="With a batch axis your mean and variance are taken over tokens and width together; each token has its "
+    "own, however many axes there are.",
+)
+def layer_over_tokens_and_width_in_batches(x, gamma, beta, eps=1e-05):
+    axes = (-2, -1) if x.ndim > 2 else (-1,)
+    mu = x.mean(axis=axes, keepdims=True)
+    var = ((x - mu) ** 2).mean(axis=axes, keepdims=True)
+    return gamma * (x - mu) / np.sqrt(var + eps) + beta
+
+
+@wrong(
+    "layer_norm",
+    says="A token of width 1 is not normalised in your function; its only number is its own mean, so it becomes beta.",
+)
+def layer_width_one_left_alone(x, gamma, beta, eps=1e-05):
+    if x.shape[-1] == 1:
+        return x * gamma + beta
+    mu = np.mean(x, axis=-1, keepdims=True)
+    var = np.var(x, axis=-1, keepdims=True)
+    return (x - mu) / np.sqrt(var + eps) * gamma + beta
+
+
+@wrong(
+    "layer_norm",
+    says="Tokens whose variance is below eps become beta in your function; eps is only added to the variance, and "
+    "small differences stay.",
+)
+def layer_small_variance_is_none(x, gamma, beta, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    var = x.var(axis=-1, keepdims=True)
+    normalised = (x - mu) / np.sqrt(var + eps)
+    normalised = np.where(var < eps, 0.0, normalised)
+    return gamma * normalised + beta
+
+
+@wrong("layer_norm", says="Your variance is the unbiased one, divided by d - 1; layer norm divides by d.")
+def layer_unbiased_but_for_one(x, gamma, beta, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    d = x.shape[-1]
+    var = ((x - mu) ** 2).sum(axis=-1, keepdims=True) / max(d - 1, 1)
+    return (x - mu) / np.sqrt(var + eps) * gamma + beta
+
+
+@wrong(
+    "layer_norm",
+    says="Two things: you multiply by 1 + gamma, where it is gamma itself; and you add beta before you multiply.",
+)
+def layer_gamma_plus_one_and_beta_first(x, gamma, beta, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    var = x.var(axis=-1, keepdims=True)
+    return (1 + gamma) * ((x - mu) / np.sqrt(var + eps) + beta)
+
+
 @right("layer_norm")
 def layer_by_mean_of_squares(x, gamma, beta, eps=1e-5):
     mean = np.mean(x, -1)[..., None]
@@ -353,6 +408,100 @@ def batch_changes_the_running_values(x, gamma, beta, running_mean, running_var, 
     return gamma * (x - mean) / np.sqrt(var + eps) + beta, running_mean, running_var
 
 
+@wrong(
+    "batch_norm",
+    says="In evaluation there is no eps in your function, so a running variance of 0 divides by 0; it is added "
+    "there, too.",
+)
+def batch_eps_in_training_only(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05):
+    if training:
+        mean, var = (x.mean(axis=0), x.var(axis=0))
+        y = gamma * (x - mean) / np.sqrt(var + eps) + beta
+        new_mean = (1 - momentum) * running_mean + momentum * mean
+        new_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+        return (y, new_mean, new_var)
+    y = gamma * (x - running_mean) / np.sqrt(running_var) + beta
+    return (y, running_mean.copy(), running_var.copy())
+
+
+@wrong(
+    "batch_norm",
+    says="In evaluation gamma and beta have no influence in your function; they stretch and move there as in training.",
+)
+def batch_evaluation_without_gamma_and_beta(
+    x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05
+):
+    if not training:
+        return ((x - running_mean) / np.sqrt(running_var + eps), running_mean.copy(), running_var.copy())
+    mean = x.mean(axis=0)
+    var = ((x - mean) ** 2).mean(axis=0)
+    y = gamma * (x - mean) / np.sqrt(var + eps) + beta
+    n = len(x)
+    running_mean = (1 - momentum) * running_mean + momentum * mean
+    running_var = (1 - momentum) * running_var + momentum * var * n / (n - 1)
+    return (y, running_mean, running_var)
+
+
+@wrong("batch_norm", says="You add beta before you multiply by gamma; it is the other way round.")
+def batch_beta_before_gamma(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05):
+    if training:
+        mean, var = (x.mean(0), x.var(0))
+        running_mean = running_mean * (1 - momentum) + mean * momentum
+        running_var = running_var * (1 - momentum) + x.var(0, ddof=1) * momentum
+    else:
+        mean, var = (running_mean, running_var)
+    normalised = (x - mean) / np.sqrt(var + eps)
+    return ((normalised + beta) * gamma, np.array(running_mean), np.array(running_var))
+
+
+@wrong(
+    "batch_norm",
+    says="In evaluation a single example becomes beta in your function; it is normalised by the running values "
+    "like any other.",
+)
+def batch_single_example_becomes_beta(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05):
+    if training:
+        mean = x.mean(axis=0)
+        var = x.var(axis=0)
+        new_mean = (1 - momentum) * running_mean + momentum * mean
+        new_var = (1 - momentum) * running_var + momentum * x.var(axis=0, ddof=1)
+    else:
+        mean, var = (running_mean, running_var)
+        new_mean, new_var = (running_mean.copy(), running_var.copy())
+        if len(x) == 1:
+            return (np.zeros_like(x) * gamma + beta, new_mean, new_var)
+    return (gamma * (x - mean) / np.sqrt(var + eps) + beta, new_mean, new_var)
+
+
+@wrong(
+    "batch_norm",
+    says="Two things: your running variance takes the biased variance of the batch; and in evaluation you divide "
+    "by the variance, not by its root.",
+)
+def batch_biased_and_divided_by_the_variance(
+    x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05
+):
+    if training:
+        mean, var = (x.mean(axis=0), x.var(axis=0))
+        y = gamma * (x - mean) / np.sqrt(var + eps) + beta
+        return (y, (1 - momentum) * running_mean + momentum * mean, (1 - momentum) * running_var + momentum * var)
+    y = gamma * (x - running_mean) / (running_var + eps) + beta
+    return (y, running_mean.copy(), running_var.copy())
+
+
+@wrong("batch_norm", says="You update the running values in evaluation as well; there they come back as they were.")
+def batch_updates_in_evaluation_for_one_example_too(
+    x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-05
+):
+    batch_mean, batch_var = (x.mean(axis=0), x.var(axis=0))
+    unbiased = batch_var * len(x) / max(len(x) - 1, 1)
+    mean, var = (batch_mean, batch_var) if training else (running_mean, running_var)
+    y = gamma * (x - mean) / np.sqrt(var + eps) + beta
+    new_mean = (1 - momentum) * running_mean + momentum * batch_mean
+    new_var = (1 - momentum) * running_var + momentum * unbiased
+    return (y, new_mean, new_var)
+
+
 @right("batch_norm")
 def batch_by_torch(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
     import torch
@@ -489,6 +638,58 @@ def rms_without_eps(x, gamma, eps=1e-6):
 @wrong("rms_norm", says="You divide by the mean of the absolute values; the root of the mean square is another number.")
 def rms_mean_of_absolute_values(x, gamma, eps=1e-6):
     return gamma * x / (np.abs(x).mean(axis=-1, keepdims=True) + eps)
+
+
+@wrong(
+    "rms_norm", says="Your mean square is taken over axis 1. That is the width of a table only; count from the end: -1."
+)
+def rms_over_axis_one(x, gamma, eps=1e-06):
+    axis = 1 if x.ndim > 1 else 0
+    mean_square = np.mean(x**2, axis=axis, keepdims=True)
+    return gamma * x / np.sqrt(mean_square + eps)
+
+
+@wrong(
+    "rms_norm", says="You average over the entries that are not 0; zeros are numbers like others and count in the mean."
+)
+def rms_of_what_is_not_zero(x, gamma, eps=1e-06):
+    present = np.maximum(np.count_nonzero(x, axis=-1, keepdims=True), 1)
+    mean_square = (x**2).sum(axis=-1, keepdims=True) / present
+    return gamma * x / np.sqrt(mean_square + eps)
+
+
+@wrong("rms_norm", says="You add eps to the sum of the squares; it is added to their mean, so yours is divided by d.")
+def rms_eps_before_the_mean(x, gamma, eps=1e-06):
+    d = x.shape[-1]
+    total = np.sum(np.square(x), axis=-1, keepdims=True) + eps
+    return gamma * x * np.sqrt(d / total)
+
+
+@wrong("rms_norm", says="You multiply by gamma first and normalise then; normalise x, and stretch it afterwards.")
+def rms_after_gamma(x, gamma, eps=1e-06):
+    z = gamma * x
+    return z / np.sqrt(np.mean(z**2, axis=-1, keepdims=True) + eps)
+
+
+@wrong(
+    "rms_norm",
+    says="In batches your mean square is taken over tokens and width together; each token has its own, however "
+    "many axes there are.",
+)
+def rms_over_tokens_and_width_in_batches(x, gamma, eps=1e-06):
+    ms = (x * x).mean(axis=-1, keepdims=True) if x.ndim <= 2 else (x * x).mean(axis=(-2, -1), keepdims=True)
+    return x / np.sqrt(ms + eps) * gamma
+
+
+@wrong(
+    "rms_norm",
+    says="Two things: you subtract the mean, which RMS norm leaves where it is; and your eps is added to the root,"
+    " where it belongs inside.",
+)
+def rms_centred_with_eps_outside(x, gamma, eps=1e-06):
+    centred = x - x.mean(axis=-1, keepdims=True)
+    rms = np.sqrt((x**2).mean(axis=-1, keepdims=True))
+    return gamma * centred / (rms + eps)
 
 
 @right("rms_norm")
@@ -681,6 +882,72 @@ edited(
 )
 
 
+@wrong(
+    "layer_norm_backward",
+    says="You take the part along the normalised token out exactly; with eps its squares sum to less than d, and "
+    "the mean over d is needed.",
+)
+def backward_exact_projection(dy, x, gamma, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    root = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    x_hat = (x - mu) / root
+    g = gamma * dy
+    g_centred = g - g.mean(axis=-1, keepdims=True)
+    squares = (x_hat**2).sum(axis=-1, keepdims=True)
+    share = (g_centred * x_hat).sum(axis=-1, keepdims=True) / np.where(squares == 0, 1, squares)
+    dx = (g_centred - share * x_hat) / root
+    lead = tuple(range(x.ndim - 1))
+    return (dx, (dy * x_hat).sum(axis=lead), dy.sum(axis=lead))
+
+
+@wrong(
+    "layer_norm_backward", says="Your dgamma and dbeta are means over the batch axes; the shares of all tokens add up."
+)
+def backward_averaged_over_batches(dy, x, gamma, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    root = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    x_hat = (x - mu) / root
+    g = gamma * dy
+    dx = (g - g.mean(axis=-1, keepdims=True) - x_hat * (g * x_hat).mean(axis=-1, keepdims=True)) / root
+    dgamma, dbeta = (dy * x_hat, np.array(dy))
+    if x.ndim > 1:
+        dgamma, dbeta = (dgamma.sum(axis=-2), dbeta.sum(axis=-2))
+    while dgamma.ndim > 1:
+        dgamma, dbeta = (dgamma.mean(axis=0), dbeta.mean(axis=0))
+    return (dx, dgamma, dbeta)
+
+
+@wrong(
+    "layer_norm_backward",
+    says="Your dgamma and dbeta sum over axis 0 alone; they sum over all axes but the last, which may be none, one"
+    " or several.",
+)
+def backward_summed_over_axis_zero(dy, x, gamma, eps=1e-05):
+    mu = np.mean(x, axis=-1, keepdims=True)
+    root = np.sqrt(np.var(x, axis=-1, keepdims=True) + eps)
+    x_hat = (x - mu) / root
+    g = dy * gamma
+    dx = (g - np.mean(g, axis=-1, keepdims=True) - x_hat * np.mean(g * x_hat, axis=-1, keepdims=True)) / root
+    dgamma = (dy * x_hat).sum(axis=0)
+    dbeta = dy.sum(axis=0)
+    return (dx, dgamma, dbeta)
+
+
+@wrong(
+    "layer_norm_backward",
+    says="Two things: gamma has no influence on your dx; and your dgamma multiplies dy by x, where in the forward "
+    "pass gamma multiplies the normalised token.",
+)
+def backward_gamma_forgotten_and_dgamma_with_x(dy, x, gamma, eps=1e-05):
+    mu = x.mean(axis=-1, keepdims=True)
+    root = np.sqrt(x.var(axis=-1, keepdims=True) + eps)
+    x_hat = (x - mu) / root
+    dx = (dy - dy.mean(axis=-1, keepdims=True) - x_hat * (dy * x_hat).mean(axis=-1, keepdims=True)) / root
+    axes = tuple(range(x.ndim - 1))
+    dgamma = (dy * x).sum(axis=axes)
+    return (dx, dgamma, dy.sum(axis=axes))
+
+
 @right("layer_norm_backward")
 def backward_step_by_step(dy, x, gamma, eps=1e-5):
     d = x.shape[-1]
@@ -860,6 +1127,48 @@ def residual_changes_its_input(x, sublayer, gamma, beta, order):
     return layer_norm(x, gamma, beta)
 
 
+@wrong(
+    "residual_block",
+    says="In post-norm gamma and beta have no influence in your block; they belong to its layer norm, wherever "
+    "that stands.",
+)
+def residual_post_without_gamma_and_beta(x, sublayer, gamma, beta, order):
+    if order == "pre":
+        return x + sublayer(layer_norm(x, gamma, beta))
+    z = x + sublayer(x)
+    return layer_norm(z, np.ones_like(gamma), np.zeros_like(beta))
+
+
+@wrong("residual_block", says="In pre-norm you normalise the sum once more, without gamma and beta; it stays as it is.")
+def residual_pre_normalised_again_plainly(x, sublayer, gamma, beta, order):
+    if order == "pre":
+        out = x + sublayer(layer_norm(x, gamma, beta))
+        return layer_norm(out, np.ones_like(gamma), np.zeros_like(beta))
+    return layer_norm(x + sublayer(x), gamma, beta)
+
+
+@wrong(
+    "residual_block",
+    says="In post-norm you normalise both parts by themselves and average them; the norm is taken of their sum.",
+)
+def residual_post_normalises_the_parts(x, sublayer, gamma, beta, order):
+    if order == "pre":
+        return x + sublayer(layer_norm(x, gamma, beta))
+    return (layer_norm(x, gamma, beta) + layer_norm(sublayer(x), gamma, beta)) / 2
+
+
+@wrong(
+    "residual_block",
+    says='Two things: "pre" and "post" have changed places; and gamma and beta act on the sum, where they belong '
+    "to the norm before the sublayer.",
+)
+def residual_swapped_with_gamma_outside(x, sublayer, gamma, beta, order):
+    ones, zeros = (np.ones_like(gamma), np.zeros_like(beta))
+    if order == "post":
+        return gamma * (x + sublayer(layer_norm(x, ones, zeros))) + beta
+    return layer_norm(x + sublayer(x), gamma, beta)
+
+
 survivor(
     "residual_block",
     'order == "pre"',
@@ -956,6 +1265,15 @@ edited(
     '"step_9": "neither"',
     says="You let layer norm fail at step 9; it needs nothing but the token that stands there.",
 )
+
+
+@wrong(
+    "statistics_answers",
+    says='Your steps are counted from 0 in "batch_until" and "layer_until"; the first step is step 1.',
+)
+def statistics_steps_from_zero(student_id):
+    statistics_answers = {"sequences": [5, 5, 4, 3, 3, 3, 1, 1], "batch_until": 5, "layer_until": 7, "step_9": "both"}
+    return statistics_answers
 
 
 @right("statistics_answers")

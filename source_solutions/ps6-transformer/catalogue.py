@@ -13,7 +13,19 @@ from torch import nn
 from autograder.catalogue import edited, right, survivor, wrong
 
 if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
-    from the_notebook import TRAIN_LABELS, TRAIN_TEXTS, VAL_LABELS, VAL_TEXTS, MultiHeadAttention, ReviewClassifier
+    from the_notebook import (
+        N_THINGS,
+        N_WORDS,
+        TRAIN_LABELS,
+        TRAIN_TEXTS,
+        VAL_LABELS,
+        VAL_TEXTS,
+        DecoderLayer,
+        EncoderLayer,
+        MultiHeadAttention,
+        Reader,
+        ReviewClassifier,
+    )
 
 # ---------------------------------------------------------------------------------- exercise 1: EncoderLayer
 
@@ -38,20 +50,23 @@ edited(
     "encoder_no_detour_around_attention",
     LOOK,
     "x = self.attention(seen, seen, mask)[0]",
-    says="The detour around the attention is missing: its answer is added to x and does not take its place.",
+    says="The residual connection around the attention is missing: its answer is added to x and does not take its "
+    "place.",
 )
 edited(
     "EncoderLayer",
     "encoder_no_detour_around_thinking",
     THINK,
     "return self.linear2(self.linear1(self.norm2(x)).relu())",
-    says="The detour around the feed-forward network is missing: its answer is added to x and does not take its place.",
+    says="The residual connection around the feed-forward network is missing: its answer is added to x and does not "
+    "take its place.",
 )
 
 
 @wrong(
     "EncoderLayer",
-    says="Both detours are missing: what a part answers is added to the stream and does not take its place.",
+    says="Both residual connections are missing: what a part answers is added to the stream and does not take its "
+    "place.",
     based_on="EncoderLayer",
 )
 class encoder_no_detours:
@@ -66,14 +81,14 @@ edited(
     "encoder_detour_from_the_normalised",
     LOOK,
     "x = seen + self.attention(seen, seen, mask)[0]",
-    says="Your detour carries norm1(x); the stream itself goes on as it is, x + ..., and only the attention "
-    "reads the norm.",
+    says="Your residual connection carries norm1(x); the stream itself goes on as it is, x + ..., and only the "
+    "attention reads the norm.",
 )
 
 
 @wrong(
     "EncoderLayer",
-    says="Around the feed-forward network your detour carries norm2(x); it should carry x as it is.",
+    says="Around the feed-forward network your residual connection carries norm2(x); it should carry x as it is.",
     based_on="EncoderLayer",
 )
 class encoder_thinking_detour_from_the_normalised:
@@ -216,8 +231,7 @@ class encoder_thinking_first:
 @wrong(
     "EncoderLayer",
     says="The answer of the attention goes into the feed-forward network only; it is first added to the "
-    "stream x, which "
-    "then goes on.",
+    "stream x, which then goes on.",
     based_on="EncoderLayer",
 )
 class encoder_thinking_reads_the_attention_alone:
@@ -304,6 +318,100 @@ edited(
     "x = (x + self.attention(seen, seen, mask)[0]) / 2**0.5",
     says="You divide the sum of the stream and the attention's answer; it is a plain sum.",
 )
+
+
+@wrong(
+    "EncoderLayer",
+    says="All sequences of the batch get the mask of the first one; a mask may hold one for each.",
+    based_on="EncoderLayer",
+)
+class encoder_first_mask_for_all:
+    def forward(self, x, mask=None):
+        if mask is not None and mask.dim() == 4:
+            mask = mask[:1]
+        z = self.norm1(x)
+        attended, _ = self.attention(z, z, mask)
+        x = x + attended
+        return x + self.linear2(torch.relu(self.linear1(self.norm2(x))))
+
+
+@wrong(
+    "EncoderLayer",
+    says="You combine a given mask with the causal one; the mask is used as it is, and says itself who may look where.",
+    based_on="EncoderLayer",
+)
+class encoder_given_mask_made_causal:
+    def forward(self, x, mask=None):
+        if mask is not None:
+            T = x.shape[1]
+            causal = torch.ones(T, T, dtype=torch.bool).tril()
+            mask = mask & causal
+        h = self.norm1(x)
+        x = x + self.attention(h, h, mask)[0]
+        h = self.norm2(x)
+        return x + self.linear2(nn.functional.relu(self.linear1(h)))
+
+
+@wrong(
+    "EncoderLayer",
+    says="Tokens that may attend to nothing come out as zeros in your layer; the attention gives zeros for them, "
+    "and they keep their place in the stream.",
+    based_on="EncoderLayer",
+)
+class encoder_tokens_without_keys_zeroed:
+    def forward(self, x, mask=None):
+        normalised = self.norm1(x)
+        x = x + self.attention(normalised, normalised, mask)[0]
+        x = x + self.linear2(torch.relu(self.linear1(self.norm2(x))))
+        if mask is not None and mask.dim() == 4:
+            alive = mask.any(dim=-1).any(dim=1)
+            x = x * alive[..., None]
+        return x
+
+
+@wrong(
+    "EncoderLayer",
+    says="Both of your residual connections carry the normalised tokens; the stream itself goes on as it is, and only "
+    "the parts"
+    " read the norms.",
+    based_on="EncoderLayer",
+)
+class encoder_both_detours_from_the_normalised:
+    def forward(self, x, mask=None):
+        x = self.norm1(x)
+        x = x + self.attention(x, x, mask)[0]
+        x = self.norm2(x)
+        return x + self.linear2(torch.relu(self.linear1(x)))
+
+
+@wrong(
+    "EncoderLayer",
+    says="Your norms have an eps of their own, 1e-3, which shows where tokens are small; keep the one that PyTorch"
+    " sets.",
+    based_on="EncoderLayer",
+)
+class encoder_eps_of_another_library:
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.attention = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model, eps=0.001)
+        self.norm2 = nn.LayerNorm(d_model, eps=0.001)
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+
+
+@wrong(
+    "EncoderLayer",
+    says="Two things: you use norm1 in both places, where each has a norm with numbers of its own; and you use "
+    "GELU, where this set asks for ReLU.",
+    based_on="EncoderLayer",
+)
+class encoder_norm1_twice_and_gelu:
+    def forward(self, x, mask=None):
+        z = self.norm1(x)
+        x = x + self.attention(z, z, mask)[0]
+        z = self.norm1(x)
+        return x + self.linear2(nn.functional.gelu(self.linear1(z)))
 
 
 @right("EncoderLayer")
@@ -427,8 +535,7 @@ edited(
     "self.cross_attention(self.norm2(y), memory, cross_mask)",
     "self.cross_attention(memory, self.norm2(y), cross_mask)",
     says="In your cross-attention queries and memory are exchanged: the written tokens ask (first argument), "
-    "the memory "
-    "answers (second).",
+    "the memory answers (second).",
 )
 
 
@@ -528,8 +635,7 @@ class decoder_both_masks_inverted:
 @wrong(
     "DecoderLayer",
     says="Without self_mask your tokens see only what comes before them; the causal mask is not built in, and "
-    "None means "
-    "that everybody sees everything.",
+    "None means that everybody sees everything.",
     based_on="DecoderLayer",
 )
 class decoder_always_causal:
@@ -560,27 +666,31 @@ edited(
     "decoder_no_detour_around_self_attention",
     SELF,
     "y = self.self_attention(seen, seen, self_mask)[0]",
-    says="The detour around the self-attention is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the self-attention is missing: its answer is added to y and does not take "
+    "its place.",
 )
 edited(
     "DecoderLayer",
     "decoder_no_detour_around_cross_attention",
     CROSS,
     "y = self.cross_attention(self.norm2(y), memory, cross_mask)[0]",
-    says="The detour around the cross-attention is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the cross-attention is missing: its answer is added to y and does not take "
+    "its place.",
 )
 edited(
     "DecoderLayer",
     "decoder_no_detour_around_thinking",
     THEN,
     "return self.linear2(self.linear1(self.norm3(y)).relu())",
-    says="The detour around the feed-forward network is missing: its answer is added to y and does not take its place.",
+    says="The residual connection around the feed-forward network is missing: its answer is added to y and does not "
+    "take its place.",
 )
 
 
 @wrong(
     "DecoderLayer",
-    says="All three detours are missing: what a part answers is added to the stream and does not take its place.",
+    says="All three residual connections are missing: what a part answers is added to the stream and does not take "
+    "its place.",
     based_on="DecoderLayer",
 )
 class decoder_no_detours:
@@ -596,7 +706,7 @@ edited(
     "decoder_detour_from_the_normalised",
     SELF,
     "y = seen + self.self_attention(seen, seen, self_mask)[0]",
-    says="Around the self-attention your detour carries norm1(y); the stream itself goes on as it is.",
+    says="Around the self-attention your residual connection carries norm1(y); the stream itself goes on as it is.",
 )
 
 
@@ -784,6 +894,73 @@ edited(
 )
 
 
+@wrong(
+    "DecoderLayer",
+    says="You make one row of the cross mask for all queries, in which a key is open to everybody if it is to "
+    "anybody; the mask may differ from query to query.",
+    based_on="DecoderLayer",
+)
+class decoder_cross_mask_the_same_for_all_queries:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        if cross_mask is not None:
+            cross_mask = cross_mask.any(dim=-2, keepdim=True)
+        z = self.norm1(y)
+        y = y + self.self_attention(z, z, self_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return y + self.linear2(torch.relu(self.linear1(self.norm3(y))))
+
+
+@wrong(
+    "DecoderLayer",
+    says="You combine a given self_mask with the causal one; the mask is used as it is.",
+    based_on="DecoderLayer",
+)
+class decoder_given_self_mask_made_causal:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        if self_mask is not None:
+            T = y.shape[1]
+            self_mask = self_mask & torch.tril(torch.ones(T, T, dtype=torch.bool))
+        h = self.norm1(y)
+        y = y + self.self_attention(h, h, self_mask)[0]
+        h = self.norm2(y)
+        y = y + self.cross_attention(h, memory, cross_mask)[0]
+        h = self.norm3(y)
+        return y + self.linear2(torch.relu(self.linear1(h)))
+
+
+@wrong(
+    "DecoderLayer",
+    says="Without a cross_mask, where memory and written tokens are equally long, token t sees the memory only up "
+    "to t; None means that everybody sees everything.",
+    based_on="DecoderLayer",
+)
+class decoder_memory_up_to_its_own_place:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        T, S = (y.shape[1], memory.shape[1])
+        if cross_mask is None and S == T:
+            cross_mask = torch.ones(T, S, dtype=torch.bool).tril()
+        z = self.norm1(y)
+        y = y + self.self_attention(z, z, self_mask)[0]
+        y = y + self.cross_attention(self.norm2(y), memory, cross_mask)[0]
+        return y + self.linear2(torch.relu(self.linear1(self.norm3(y))))
+
+
+@wrong(
+    "DecoderLayer",
+    says="Two things: norm2 and norm3 are exchanged; and without self_mask your tokens see only what comes before "
+    "them.",
+    based_on="DecoderLayer",
+)
+class decoder_norms_exchanged_and_causal:
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        if self_mask is None:
+            self_mask = torch.ones(y.shape[1], y.shape[1], dtype=torch.bool).tril()
+        z = self.norm1(y)
+        y = y + self.self_attention(z, z, self_mask)[0]
+        y = y + self.cross_attention(self.norm3(y), memory, cross_mask)[0]
+        return y + self.linear2(torch.relu(self.linear1(self.norm2(y))))
+
+
 @right("DecoderLayer")
 class DecoderWithFunctions(nn.Module):
     def __init__(self, d_model, n_heads, d_ff):
@@ -872,8 +1049,7 @@ def both_for_all_that_is_written(student_id):
 @wrong(
     "model_kinds",
     says="For marking words and for filling a gap you take a causal model; words to the right help there, so "
-    "every token "
-    "should see every other.",
+    "every token should see every other.",
 )
 def decoder_for_single_words(student_id):
     return dict(a="encoder", b="decoder", c="both", d="decoder", e="both", f="decoder", g="decoder")
@@ -899,6 +1075,64 @@ def both_for_marking_words(student_id):
 )
 def encoder_for_speech(student_id):
     return dict(a="encoder", b="decoder", c="both", d="encoder", e="encoder", f="decoder", g="encoder")
+
+
+for task, kind, says in [
+    (
+        "a",
+        "decoder",
+        "One word about the whole text, such as spam or not, needs no writing: an encoder reads all of it at "
+        "once and a layer on top decides.",
+    ),
+    (
+        "a",
+        "both",
+        "One word about the whole text needs no decoder, which is for writing a sequence: a layer on top of the "
+        "encoder decides.",
+    ),
+    ("b", "both", "A message that is continued needs no encoder: what is there and what is written are one text."),
+    ("b", "encoder", "To go on with a text is to write it word by word, and that is what a decoder does."),
+    (
+        "c",
+        "decoder",
+        "A translation reads one sequence and writes another: an encoder sees the whole of the first, to "
+        "the right as well.",
+    ),
+    ("c", "encoder", "A translation is a text of another length in another order; it has to be written by a decoder."),
+    (
+        "d",
+        "decoder",
+        "For marking words what stands to the right helps, too: every word should see every other, which "
+        "is an encoder.",
+    ),
+    (
+        "e",
+        "decoder",
+        "Speech comes in as another sequence, which has to be heard as a whole by an encoder before a decoder writes.",
+    ),
+    (
+        "f",
+        "both",
+        "A model that makes something up from nothing has nothing to read beside what it has written "
+        "itself: a decoder is enough.",
+    ),
+    ("f", "encoder", "To make up a sequence is to write it step by step, and that is what a decoder does."),
+    (
+        "g",
+        "both",
+        "To fill a gap one word is asked for, with both sides in view: the encoder's answer at this place is enough.",
+    ),
+]:
+    right_kind = {
+        "a": "encoder",
+        "b": "decoder",
+        "c": "both",
+        "d": "encoder",
+        "e": "both",
+        "f": "decoder",
+        "g": "encoder",
+    }
+    edited("model_kinds", f"{task}_by_{kind}", f'"{task}": "{right_kind[task]}"', f'"{task}": "{kind}"', says=says)
 
 
 # ------------------------------------------------------------------------ exercise 4: teacher_forced_logits
@@ -970,8 +1204,7 @@ def shifted_along_the_batch(model, source, target, sos):
 @wrong(
     "teacher_forced_logits",
     says="You feed the whole target behind sos and return all logits: that is one position too many. The last "
-    "one predicts "
-    "what comes after the target.",
+    "one predicts what comes after the target.",
 )
 def one_position_too_many(model, source, target, sos):
     return model(source, torch.cat([torch.full((len(target), 1), sos), target], dim=1))
@@ -1093,6 +1326,27 @@ def target_changed_in_place(model, source, target, sos):
     target[:, 1:] = target[:, :-1].clone()
     target[:, 0] = sos
     return model(source, target)
+
+
+@wrong(
+    "teacher_forced_logits",
+    says="You put the source in front of the prefix as well; the model reads it as its first argument, and the "
+    "prefix holds only what was written.",
+)
+def source_in_front_of_the_prefix(model, source, target, sos):
+    B, T = target.shape
+    start = torch.full((B, 1), sos, dtype=torch.long)
+    prefix = torch.cat([source, start, target[:, :-1]], dim=1)
+    return model(source, prefix)[:, -T:]
+
+
+@wrong("teacher_forced_logits", says="You set the logits after an end symbol to zero; those positions count as well.")
+def logits_after_the_end_zeroed(model, source, target, sos):
+    start = torch.full_like(target[:, :1], sos)
+    prefix = torch.cat([start, target[:, :-1]], dim=1)
+    logits = model(source, prefix)
+    ended = (prefix == 1).cumsum(dim=1) > 0
+    return logits.masked_fill(ended[:, :, None], 0.0)
 
 
 @right("teacher_forced_logits")
@@ -1456,6 +1710,109 @@ def lists_of_unequal_length(model, source, sos, eos, max_len):
     return [row[: row.index(eos) + 1] if eos in row else row for row in rows]
 
 
+@wrong(
+    "greedy_decode",
+    says="You never write a token twice in a row; greedy means to take the most likely one, also where it was the "
+    "last.",
+)
+@torch.no_grad()
+def never_twice_the_same(model, source, sos, eos, max_len):
+    B = len(source)
+    prefix = torch.full((B, 1), sos, dtype=torch.long)
+    done = torch.zeros(B, dtype=torch.bool)
+    for _ in range(max_len):
+        logits = model(source, prefix)[:, -1].clone()
+        logits.scatter_(1, prefix[:, -1:], float("-inf"))
+        token = logits.argmax(dim=1)
+        token[done] = eos
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        done |= token == eos
+        if done.all():
+            break
+    return prefix[:, 1:]
+
+
+@wrong("greedy_decode", says="You do not allow eos as the first token; a sequence may be empty.")
+@torch.no_grad()
+def no_end_at_the_first_step(model, source, sos, eos, max_len):
+    B = len(source)
+    prefix = torch.full((B, 1), sos, dtype=torch.long)
+    done = torch.zeros(B, dtype=torch.bool)
+    for step in range(max_len):
+        logits = model(source, prefix)[:, -1].clone()
+        if step == 0:
+            logits[:, eos] = float("-inf")
+        token = logits.argmax(dim=-1).masked_fill(done, eos)
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        done = done | (token == eos)
+        if done.all():
+            break
+    return prefix[:, 1:]
+
+
+@wrong(
+    "greedy_decode", says="You stop at a length that you make from the source's; only max_len bounds what is written."
+)
+@torch.no_grad()
+def stopped_by_the_length_of_the_source(model, source, sos, eos, max_len):
+    B, S = source.shape
+    limit = min(max_len, max(5, 2 * S))
+    prefix = torch.full((B, 1), sos, dtype=torch.long)
+    done = torch.zeros(B, dtype=torch.bool)
+    for _ in range(limit):
+        token = model(source, prefix)[:, -1].argmax(dim=-1)
+        token = torch.where(done, torch.tensor(eos), token)
+        done = done | (token == eos)
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        if done.all():
+            break
+    return prefix[:, 1:]
+
+
+@wrong(
+    "greedy_decode",
+    says="Two things: max_len counts the start symbol in your function, so one token is missing; and you put eos "
+    "at the end of sequences that have not ended.",
+)
+@torch.no_grad()
+def sos_counted_and_end_forced(model, source, sos, eos, max_len):
+    B = len(source)
+    prefix = torch.full((B, 1), sos, dtype=torch.long)
+    done = torch.zeros(B, dtype=torch.bool)
+    while prefix.shape[1] < max_len:
+        token = model(source, prefix)[:, -1].argmax(dim=-1)
+        token[done] = eos
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        done |= token == eos
+        if done.all():
+            break
+    prefix[:, -1] = eos
+    return prefix[:, 1:]
+
+
+@wrong(
+    "greedy_decode",
+    says="Two things: you do not allow eos as the first token; and finished sequences are filled up with 0, where "
+    "eos belongs.",
+)
+@torch.no_grad()
+def no_end_at_first_and_filled_with_zero(model, source, sos, eos, max_len):
+    B = len(source)
+    prefix = torch.full((B, 1), sos, dtype=torch.long)
+    done = torch.zeros(B, dtype=torch.bool)
+    for step in range(max_len):
+        logits = model(source, prefix)[:, -1].clone()
+        if step == 0:
+            logits[:, eos] = -1000000000.0
+        token = logits.argmax(dim=-1)
+        token[done] = 0
+        done |= token == eos
+        prefix = torch.cat([prefix, token[:, None]], dim=1)
+        if done.all():
+            break
+    return prefix[:, 1:]
+
+
 @right("greedy_decode")
 @torch.no_grad()
 def one_after_another(model, source, sos, eos, max_len):
@@ -1531,7 +1888,9 @@ MEASURED = 'for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_"
 
 @wrong(
     "train_classifier",
-    says="The seed has no effect: nothing is seeded. Set it inside the function, before the model is made.",
+    says="The same seed gives other lists the second time: something random in your function does not follow it, the "
+    "model's first numbers or the order of the batches. Is it set inside, before the model is made, and does PyTorch "
+    "draw all? NumPy and Python have seeds of their own.",
 )
 def unseeded(epochs, seed):
     model = ReviewClassifier()
@@ -1592,7 +1951,9 @@ edited(
     "shuffled_without_the_seed",
     "torch.randperm(len(TRAIN_TEXTS)).split(40)",
     "torch.from_numpy(np.random.default_rng().permutation(len(TRAIN_TEXTS))).split(40)",
-    says="The order of your batches does not follow the seed: the same seed gives other lists the second time.",
+    says="The same seed gives other lists the second time: something random in your function does not follow it, the "
+    "model's first numbers or the order of the batches. Is it set inside, before the model is made, and does PyTorch "
+    "draw all? NumPy and Python have seeds of their own.",
 )
 edited(
     "train_classifier",
@@ -1848,8 +2209,7 @@ def measured_before_the_epoch(epochs, seed):
 @wrong(
     "train_classifier",
     says="Your training accuracy is counted while the epoch runs, before the steps and with dropout; measure "
-    "it afterwards, "
-    "as you do for validation.",
+    "it afterwards, as you do for validation.",
 )
 def training_accuracy_counted_on_the_way(epochs, seed):
     torch.manual_seed(seed)
@@ -1951,6 +2311,139 @@ def lists_without_names(epochs, seed):
         val_losses.append(nn.functional.cross_entropy(val_logits, VAL_LABELS).item())
         val_accuracies.append((val_logits.argmax(dim=1) == VAL_LABELS).double().mean().item())
     return losses, accuracies, val_losses, val_accuracies
+
+
+@wrong(
+    "train_classifier",
+    says="You average the numbers of batches of unequal size; a note in a small batch then counts more than "
+    "others. Count over all notes of a kind.",
+)
+def means_of_batches_of_unequal_size(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+    history = {name: [] for name in ("loss", "accuracy", "val_loss", "val_accuracy")}
+
+    @torch.no_grad()
+    def evaluate(texts, labels):
+        model.eval()
+        losses, shares = ([], [])
+        for t, y in zip(texts.split(128), labels.split(128)):
+            logits = model(t)
+            losses.append(nn.functional.cross_entropy(logits, y).item())
+            shares.append((logits.argmax(1) == y).float().mean().item())
+        return (sum(losses) / len(losses), sum(shares) / len(shares))
+
+    for _ in range(epochs):
+        model.train()
+        for rows in torch.randperm(200).split(40):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(model(TRAIN_TEXTS[rows]), TRAIN_LABELS[rows]).backward()
+            optimiser.step()
+        for start, data in (("", (TRAIN_TEXTS, TRAIN_LABELS)), ("val_", (VAL_TEXTS, VAL_LABELS))):
+            loss, accuracy = evaluate(*data)
+            history[start + "loss"].append(loss)
+            history[start + "accuracy"].append(accuracy)
+    return history
+
+
+@wrong(
+    "train_classifier",
+    says="Your last validation numbers are not those of the model as it is then; the lists hold what the model "
+    "gives after each epoch, not the best so far.",
+)
+def best_so_far(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+
+    def measure(texts, labels):
+        model.eval()
+        with torch.no_grad():
+            logits = model(texts)
+            loss = nn.functional.cross_entropy(logits, labels).item()
+            share = (logits.argmax(dim=1) == labels).float().mean().item()
+        return (loss, share)
+
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        for prefix, texts, labels in (("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)):
+            loss, share = measure(texts, labels)
+            history[prefix + "loss"].append(loss)
+            history[prefix + "accuracy"].append(share)
+    best_loss = np.minimum.accumulate(history["val_loss"])
+    best_share = np.maximum.accumulate(history["val_accuracy"])
+    history["val_loss"] = [float(value) for value in best_loss]
+    history["val_accuracy"] = [float(value) for value in best_share]
+    return history
+
+
+@wrong(
+    "train_classifier",
+    says="Your accuracies are right and your losses are not: a loss is the mean cross-entropy of the logits "
+    "themselves, without a softmax before it, over all notes of its kind.",
+)
+def softmax_before_the_loss(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+
+    def measure(texts, labels):
+        model.eval()
+        with torch.no_grad():
+            logits = model(texts)
+            loss = nn.functional.cross_entropy(logits.softmax(dim=1), labels).item()
+            share = (logits.argmax(dim=1) == labels).float().mean().item()
+        return (loss, share)
+
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        for prefix, texts, labels in (("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)):
+            loss, share = measure(texts, labels)
+            history[prefix + "loss"].append(loss)
+            history[prefix + "accuracy"].append(share)
+    return history
+
+
+@wrong("train_classifier", says="Your validation numbers are not those of all notes; measure on all of VAL_TEXTS.")
+def validation_on_some_notes(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=0.003)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+
+    def measure(texts, labels):
+        model.eval()
+        with torch.no_grad():
+            logits = model(texts)
+            loss = nn.functional.cross_entropy(logits, labels).item()
+            share = (logits.argmax(dim=1) == labels).float().mean().item()
+        return (loss, share)
+
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS))[:192].split(64):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        for prefix, texts, labels in (("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS[:100], VAL_LABELS[:100])):
+            loss, share = measure(texts, labels)
+            history[prefix + "loss"].append(loss)
+            history[prefix + "accuracy"].append(share)
+    return history
 
 
 @right("train_classifier")
@@ -2104,6 +2597,262 @@ def with_small_steps(epochs, seed):
     return history
 
 
+# ----------------------------------------------------------------------------- exercise 7: train_reader
+
+edited(
+    "train_reader",
+    "reader_without_steps",
+    "optimiser.step()",
+    "pass",
+    says="Your model knows no more than one that was never trained. Does each step change the numbers of the model "
+    "that you return?",
+)
+edited(
+    "train_reader",
+    "reader_goes_uphill",
+    "loss = nn.functional.cross_entropy(",
+    "loss = -nn.functional.cross_entropy(",
+    says="Your model gives the right thing less often than a guess would: do the steps make the loss larger?",
+)
+edited(
+    "train_reader",
+    "reader_runs_away",
+    "model.parameters(), 1e-2",
+    "model.parameters(), 1e30",
+    says="Your model's logits are not finite numbers, as when a training runs away: are the steps too large?",
+)
+edited(
+    "train_reader",
+    "reader_learns_the_notebook_instead",
+    "model(texts[batch]), labels[batch])",
+    "model(READ_TEXTS[batch]), READ_LABELS[batch])",
+    says="Your function trains on the texts of the notebook and not on those that it is given, so it knows one "
+    "language only.",
+)
+edited(
+    "train_reader",
+    "reader_question_sees_itself_only",
+    "self.attention(x[:, -1:], x)",
+    "self.attention(x[:, -1:], x[:, -1:])",
+    says="The question sees nothing but itself in your model: its answer stays the same whatever stands before it.",
+)
+edited(
+    "train_reader",
+    "reader_without_the_question",
+    "self.attention(x[:, -1:], x)",
+    "self.attention(x[:, :4].mean(dim=1, keepdim=True), x[:, :4])",
+    says="Your model answers alike whatever is asked: the last word never gets in.",
+)
+edited(
+    "train_reader",
+    "reader_does_not_mix",
+    "answer, _ = self.attention(x[:, -1:], x)",
+    "answer = x.mean(dim=1)",
+    says="Your model adds up what each word says by itself, so the question cannot choose among the things. Something "
+    "has to bring the two together: that is what attention is for.",
+)
+
+
+@wrong(
+    "train_reader",
+    says="Your model gives logits for each word of a text, (B, 5, N_THINGS); one row for each text is asked for.",
+)
+def reader_logits_for_each_word(texts, labels, seed):
+    torch.manual_seed(seed)
+    words, layer, output = nn.Embedding(N_WORDS, 32), EncoderLayer(32, 2, 64), nn.Linear(32, N_THINGS)
+    model = nn.Sequential(words, layer, output)
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch])[:, -1], labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@wrong("train_reader", says="Your model gives the numbers of the things; asked are the logits, one for each thing.")
+def reader_gives_numbers(texts, labels, seed):
+    torch.manual_seed(seed)
+    model = Reader()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return lambda new: model(new).argmax(dim=1)
+
+
+edited(
+    "train_reader",
+    "reader_and_its_loss",
+    "return model.eval()",
+    "return model.eval(), loss.item()",
+    says="Your function returns several things; the trained model alone is asked for.",
+)
+
+
+@wrong(
+    "train_reader",
+    says="Your model has learned its texts by heart and knows hardly anything about others.",
+)
+def reader_by_heart(texts, labels, seed):
+    known = {tuple(text): label for text, label in zip(texts.tolist(), labels.tolist())}
+
+    def answer(new):
+        things = [known.get(tuple(text), (sum(text) + seed) % N_THINGS) for text in new.tolist()]
+        return nn.functional.one_hot(torch.tensor(things), N_THINGS).float()
+
+    return answer
+
+
+@wrong(
+    "train_reader",
+    says="Your model knows its 600 texts by heart and many new ones not. One that reads the five words side by side "
+    "has to learn each place for itself; with attention what is learned at one place holds at all.",
+)
+def reader_side_by_side(texts, labels, seed):
+    torch.manual_seed(seed)
+    model = nn.Sequential(
+        nn.Embedding(N_WORDS, 32), nn.Flatten(), nn.Linear(160, 128), nn.ReLU(), nn.Linear(128, N_THINGS)
+    )
+    optimiser = torch.optim.Adam(model.parameters(), lr=5e-3)
+    for _ in range(25):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model
+
+
+@wrong(
+    "train_reader",
+    says="Your model answers the same text differently each time, as with dropout that is still on: is it in "
+    "evaluation mode when you return it?",
+)
+def reader_left_in_training_mode(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class WithDropout(Reader):
+        def forward(self, texts):
+            x = self.words(texts)
+            answer, _ = self.attention(x[:, -1:], x)
+            return self.output(nn.functional.dropout(answer.flatten(1), 0.1, self.training))
+
+    model = WithDropout()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(12):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model
+
+
+@wrong(
+    "train_reader",
+    says="What your model says of a text depends on the other texts that come with it, as with batch norm in training "
+    "mode. Each text is answered by itself.",
+)
+def reader_normalises_over_the_batch(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class OverBatch(Reader):
+        def forward(self, texts):
+            x = self.words(texts)
+            answer = self.attention(x[:, -1:], x)[0].flatten(1)
+            return self.output((answer - answer.mean(dim=0)) / (answer.var(dim=0, correction=0) + 1e-5).sqrt())
+
+    model = OverBatch()
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(20):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@right("train_reader")
+def reader_of_an_encoder_layer(texts, labels, seed):
+    torch.manual_seed(seed)
+
+    class OfLayers(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.words, self.layer = nn.Embedding(N_WORDS, d), EncoderLayer(d, 2, 2 * d)
+            self.norm, self.output = nn.LayerNorm(d), nn.Linear(d, N_THINGS)
+
+        def forward(self, texts):
+            return self.output(self.norm(self.layer(self.words(texts)))[:, -1])
+
+    model = OfLayers(32)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=5e-3)
+    for _ in range(150):
+        batch = torch.randint(len(texts), (64,))
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(texts[batch]), labels[batch]).backward()
+        optimiser.step()
+    return model
+
+
+@right("train_reader")
+def reader_of_pytorch_with_dropout(texts, labels, seed):
+    class OfPyTorch(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.words, self.places = nn.Embedding(N_WORDS, 40), nn.Parameter(torch.zeros(5, 40))
+            layer = nn.TransformerEncoderLayer(40, 4, 60, dropout=0.1, norm_first=True, batch_first=True)
+            self.layers = nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+            self.output = nn.Sequential(nn.LayerNorm(40), nn.Linear(40, N_THINGS))
+
+        def forward(self, texts):
+            return self.output(self.layers(self.words(texts) + self.places)[:, -1])
+
+    model = OfPyTorch().train()
+    optimiser = torch.optim.Adam(model.parameters(), lr=4e-3)
+    for _ in range(20):
+        for batch in torch.randperm(len(texts)).split(50):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+
+
+@right("train_reader")
+def reader_of_a_decoder_layer(texts, labels, seed):
+    torch.manual_seed(seed)
+    parts = nn.ModuleDict(
+        {"words": nn.Embedding(N_WORDS, 24), "layer": DecoderLayer(24, 3, 48), "output": nn.Linear(24, N_THINGS)}
+    )
+
+    def model(texts):
+        x = parts["words"](texts)
+        return parts["output"](parts["layer"](x[:, 4:], x[:, :4])[:, 0])
+
+    optimiser = torch.optim.RMSprop(parts.parameters(), lr=3e-3)
+    for _ in range(20):
+        for start in range(0, len(texts), 30):
+            loss = nn.functional.cross_entropy(model(texts[start : start + 30]), labels[start : start + 30])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+    def without_gradients(new):
+        with torch.no_grad():
+            return model(new).log_softmax(dim=-1)
+
+    return without_gradients
+
+
+CHOICES = "Model, optimiser, steps and batches are the student's; this one reads as well."
+
 # ---------------------------------------------------------------------------------------- equal mutants
 
 EARLY = (
@@ -2116,3 +2865,5 @@ survivor("greedy_decode", "break", "continue", why=EARLY)
 survivor("train_classifier", "lr=3e-3", "Adam(model.parameters())", why=RECIPE)
 survivor("train_classifier", "split(40)", "split(41)", why=RECIPE)
 survivor("train_classifier", "split(40)", "split(39)", why=RECIPE)
+survivor("train_reader", "MultiHeadAttention(32, 2)", "MultiHeadAttention(32, 1)", why=CHOICES)
+survivor("train_reader", "torch.manual_seed(seed)", "pass", why=CHOICES)

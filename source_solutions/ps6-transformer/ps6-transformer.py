@@ -21,9 +21,9 @@
 # Problem set 6: the transformer
 
 You build the two layers of which transformers are made, the one that reads and the one that writes; feed a model the
-right answers while it learns and its own answers when it is used; and train a small reader until it learns its training
-texts by heart. It goes with the chapter *The transformer* of the book. 38 points: 32 are graded automatically, and 6, for
-the written answers, by a person. Plan four hours.
+right answers while it learns and its own answers when it is used; train a small reader until it learns its training
+texts by heart; and design and train a model of your own. It goes with the chapter *The transformer* of the book. 43
+points: 37 are graded automatically, and 6, for the written answers, by a person. Plan four to five hours.
 
 **How to work, in two minutes**
 
@@ -38,7 +38,8 @@ the written answers, by a person. Plan four hours.
    will not work for the grader.
 5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
-No exercise of this set needs another one: where a model is needed, it is given, so a mistake costs only once.
+No exercise needs another one: where a model is needed, it is given, so a mistake costs only once. Exercise 7 may be built of
+your own layers, or of PyTorch's.
 
 **Conventions** in this set
 
@@ -1246,11 +1247,254 @@ def _(rng):
 
 ### END HIDDEN TESTS
 
+# %% [markdown] nbgrader={"grade_id": "language-given"}
+"""
+## A language that nobody explains
+
+The next exercise needs texts whose words mean something, and a reader who is not told what. `Language(seed)` makes up a
+language of 28 words. 24 of them name a thing in a colour, such as "the red cup" (6 things, 4 colours), and the other 4 ask
+for a colour: "what is red?" Which number is which word is drawn from the seed. A text has 5 words: four things in the
+four colours, in any order, and a question. Its label is the thing that is asked for, a number from 0 to 5.
+
+`READ_TEXTS` (600, 5) and `READ_LABELS` (600,) are to learn from, and `NEW_TEXTS` (1000, 5) with `NEW_LABELS` are other texts
+of the same language. Every other seed gives another language.
+"""
+
+# %% nbgrader={"grade_id": "ps6-language"}
+N_COLOURS, N_THINGS = 4, 6
+N_WORDS = N_COLOURS * N_THINGS + N_COLOURS  # 24 coloured things and 4 questions
+NOT_MIXING, FLOOR = 0.6, 0.85  # shares of right answers
+EPOCHS, BATCH = 12, 50  # enough for a small model; take others if you like
+
+
+class Language:
+    """A made-up language: which of the N_WORDS words means what is drawn from the seed."""
+
+    def __init__(self, seed):
+        self.words = np.random.default_rng(seed).permutation(N_WORDS)
+
+    def texts(self, n, rng):
+        """n texts (n, 5), each four things and a question, and their labels (n,): the thing that has the colour asked for.
+
+        rng: a NumPy generator, which draws the texts.
+        """
+        colours = rng.permuted(np.tile(np.arange(N_COLOURS), (n, 1)), axis=1)  # (n, 4): each colour once
+        things = rng.integers(0, N_THINGS, size=(n, N_COLOURS))
+        asked = rng.integers(0, N_COLOURS, size=(n, 1))
+        meanings = np.concatenate([colours * N_THINGS + things, N_COLOURS * N_THINGS + asked], axis=1)
+        return torch.tensor(self.words[meanings]), torch.tensor(things[colours == asked])
+
+
+LANGUAGE = Language(0)
+READ_TEXTS, READ_LABELS = LANGUAGE.texts(600, np.random.default_rng(1))
+NEW_TEXTS, NEW_LABELS = LANGUAGE.texts(1000, np.random.default_rng(2))
+
+print("Some texts, and the number of the thing that is asked for:")
+for text, label in zip(READ_TEXTS[:4], READ_LABELS[:4], strict=True):
+    print(f"  {text.tolist()} -> {label}")
+
+# %% [markdown] nbgrader={"grade_id": "train-reader-task"}
+"""
+## Exercise 7: a model of your own, trained by you (5 points)
+
+So far the models and the texts were given. Now both are open: write `train_reader(texts, labels, seed)`, which makes a
+**new** model of your design, trains it on labelled texts of **some** language, and returns it. The cell below has room for
+the model, `Reader`, beside it; you may give it other arguments, or use none of it.
+
+- The model is called with texts (B, 5), for any B, and gives logits (B, N_THINGS). What it is made of is yours: your
+  `EncoderLayer` of exercise 1 between an `nn.Embedding(N_WORDS, d)` and an `nn.Linear(d, N_THINGS)`, your `DecoderLayer`, the
+  given `MultiHeadAttention`. (If exercise 1 is not right yet, `nn.TransformerEncoderLayer` will do.)
+- So is the training: any optimiser, any batches, any number of steps. (Adam with a step size of 0.01, `EPOCHS` times through the
+  texts in batches of `BATCH`, is enough for a small model.) The given 600 texts are all there is.
+- It is graded by what it can do. The grader makes up a language that nobody has seen, gives `train_reader` 600 labelled
+  texts of it, and *then* draws 1,000 new ones, for which it wants the model's logits. **At least 0.85** of the largest ones
+  have to be at the right thing. Guessing gets 1/6; a model in which the question and the things never meet cannot get
+  beyond 0.46, and a network that reads the five words side by side, without attention, ends near 0.75.
+- Each text is answered by itself: the same logits when it comes alone, with others, or a second time.
+- A training takes a second or two. It is stopped after 60.
+
+A model with 0.99 exists, and not only one. If yours stays below 0.85, look first at its answers for the texts that it was
+trained on. Are they wrong, too? Then it has not learned enough, or the question never meets the things. Are they right? Then it
+knows these by heart: think about what stays the same from text to text, and at **which of the five places** the
+answer is read.
+"""
+
+
+# %% nbgrader={"grade_id": "train-reader", "solution": true}
+# Bind train_reader: a function that makes a new model of yours, trains it, and returns it.
+class Reader(nn.Module):
+    """Your model: texts (B, 5) of word numbers -> logits (B, N_THINGS)."""
+
+    def __init__(self):
+        super().__init__()
+        ### BEGIN SOLUTION
+        self.words = nn.Embedding(N_WORDS, 32)
+        self.attention = MultiHeadAttention(32, 2)
+        self.output = nn.Linear(32, N_THINGS)
+        ### END SOLUTION
+
+    def forward(self, texts):
+        ### BEGIN SOLUTION
+        x = self.words(texts)  # (B, 5, 32)
+        answer, _ = self.attention(x[:, -1:], x)  # the question looks at all words: (B, 1, 32)
+        return self.output(answer.flatten(1))
+        ### END SOLUTION
+
+
+def train_reader(texts, labels, seed):
+    """Make a new model and train it on labelled texts of some language.
+
+    texts: word numbers (N, 5), torch.long. labels: things (N,), torch.long. seed: a whole number for all that is random.
+    Returns the trained model: called with texts (B, 5), for any B, it gives logits (B, N_THINGS).
+    """
+    ### BEGIN SOLUTION
+    torch.manual_seed(seed)
+    model = Reader()
+    optimiser = torch.optim.Adam(model.parameters(), 1e-2)
+    for _ in range(EPOCHS):
+        for batch in torch.randperm(len(texts)).split(BATCH):
+            loss = nn.functional.cross_entropy(model(texts[batch]), labels[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+    return model.eval()
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "train-reader-tests", "points": 5}
+reader = train_reader(READ_TEXTS, READ_LABELS, 1)
+assert callable(reader), "train_reader returns the trained model, which is called with texts. Is there a return?"
+logits = reader(NEW_TEXTS)
+assert logits is not None and not isinstance(logits, (tuple, list)), "The model gives logits, and nothing else."
+assert tuple(logits.shape) == (1000, N_THINGS), (
+    f"For 1000 texts the model gives logits (1000, {N_THINGS}), a number for each thing; yours are {tuple(logits.shape)}."
+)
+shares = [
+    (reader(texts).argmax(dim=1) == labels).double().mean().item()
+    for texts, labels in ((READ_TEXTS, READ_LABELS), (NEW_TEXTS, NEW_LABELS))
+]
+print(f"right: {shares[0]:.3f} of the texts that it was trained on, {shares[1]:.3f} of new ones")
+assert shares[1] >= FLOOR, (
+    f"Of the new texts {shares[1]:.2f} are answered rightly; at least {FLOOR} is asked for. (Of the texts that the model "
+    f"was trained on it is {shares[0]:.2f}.)"
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, fail, observe, to_array
+
+kept = {}
+
+
+def taught(rng):
+    """The student's model, taught a language that was made up just now, what it learned from, and texts not seen yet."""
+    if not kept:
+        language = Language(int(rng.integers(2**31)))
+        learned = language.texts(600, rng)
+        model = train_reader(*learned, int(rng.integers(1000)))
+        kept.update(model=model, learned=learned, new=language.texts(1000, rng))  # drawn when the training is over
+    return kept["model"], kept["learned"], kept["new"]
+
+
+def logits_of(model, texts):
+    def form(short, sentence):
+        observe("form", short)
+        fail(sentence)
+
+    if not callable(model):
+        form("no model", "train_reader should return the trained model, to be called with texts.")
+    found = model(texts)
+    if isinstance(found, (tuple, list)):
+        form("several things", "The model should give logits, and nothing else.")
+    found = to_array(found, "what your model gives")
+    if found.shape != (len(texts), N_THINGS):
+        form(
+            f"{found.ndim} axes, {found.shape[1:]}",
+            f"For {len(texts)} texts the logits should have the shape ({len(texts)}, {N_THINGS}), not {found.shape}.",
+        )
+    if not np.isfinite(found).all():
+        form("not finite", "The logits hold numbers that are not finite: has the training run away?")
+    observe("form", "in order")
+    return found
+
+
+def level(share):
+    names = ((0.07, "worse than guessing"), (0.3, "guesses"), (NOT_MIXING, "does not mix"), (FLOOR, "in part"))
+    return next((name for limit, name in names if share < limit), "reads")
+
+
+def share_right(model, texts, labels):
+    return float((logits_of(model, texts).argmax(axis=1) == labels.numpy()).mean())
+
+
+def what_changes(rng, model, texts):
+    """Whether answers change with the question alone, and with the things alone, and whether both only add up."""
+    before = logits_of(model, texts)
+    others = texts[torch.tensor(rng.permutation(len(texts)))]
+    added = before + logits_of(model, others)
+    for what, places in (("question", slice(4, 5)), ("things", slice(0, 4))):
+        changed = texts.clone()
+        changed[:, places] = others[:, places]
+        logits = logits_of(model, changed)
+        added = added - logits
+        moved = (logits.argmax(axis=1) != before.argmax(axis=1)).mean()
+        observe(f"with another {what} it gives", "the same answer" if moved < 0.01 else "others")
+    meet = np.abs(added).max() > 1e-3 * max(1.0, np.abs(before).max())
+    observe("in the logits, question and things", "meet" if meet else "add up")
+
+
+@check(f"after training it reads new texts better than without mixing: {NOT_MIXING} of them right", points=1)
+def _(rng):
+    model, learned, new = taught(rng)
+    before, after = share_right(model, *learned), share_right(model, *new)
+    observe("texts that it was trained on", level(before))
+    observe("new texts", level(after))
+    observe("texts of the notebook's language", level(share_right(model, NEW_TEXTS, NEW_LABELS)))
+    what_changes(rng, model, new[0])
+    if not after >= NOT_MIXING:
+        fail(
+            f"Trained on 600 texts of a language, the model answers {after:.2f} of 1000 new ones rightly (and "
+            f"{before:.2f} of the 600). Does the loss fall, and can the question look at the things?"
+        )
+
+
+@check(f"{FLOOR} of new texts right", points=2)
+def _(rng):
+    model, learned, new = taught(rng)
+    after = share_right(model, *new)
+    observe("new texts", level(after))
+    if not after >= FLOOR:
+        before = share_right(model, *learned)
+        fail(
+            f"Trained on 600 texts of a language, the model answers {after:.2f} of 1000 new ones rightly (and "
+            f"{before:.2f} of the 600); at least {FLOOR} is asked for."
+        )
+
+
+@check("it answers a text alike when it comes alone, in other company, or a second time", points=1)
+def _(rng):
+    model, _, (texts, labels) = taught(rng)
+    whole = logits_of(model, texts)
+    near = 1e-3 * max(1.0, np.abs(whole).max())
+
+    def demand(what, found, sentence):
+        same = bool(np.abs(found - whole[: len(found)]).max() <= near)
+        observe(what, "the same" if same else "others")
+        if not same:
+            fail(f"{sentence} the model gives other logits. Is it in evaluation mode when it is returned?")
+
+    demand("a second time", logits_of(model, texts), "When the same texts come a second time,")
+    demand("in other company", logits_of(model, texts[:50]), "When fewer texts come together,")
+    demand("alone", np.concatenate([logits_of(model, texts[i : i + 1]) for i in range(10)]), "When a text comes alone,")
+    if not (whole.argmax(axis=1) == labels.numpy()).mean() >= NOT_MIXING:
+        fail("The answers are alike, but too few of them are right to say so of a trained model.")
+
+
+### END HIDDEN TESTS
+
 # %% [markdown] nbgrader={"grade_id": "curves-task"}
 """
-## Exercise 7: read the curves (3 points)
+## Exercise 8: read the curves (3 points)
 
-Train for 10, for 30 and for 50 epochs, with `seed=1`, and collect the results in a dict called `curves`, with the keys 10,
+Back to exercise 6: train for 10, for 30 and for 50 epochs, with `seed=1`, and collect the results in a dict called `curves`, with the keys 10,
 30 and 50. `draw_curves` draws them. (No points for this cell; the answer below needs its figure.)
 """
 
@@ -1293,7 +1537,7 @@ used neither for training nor for choosing.
 
 # %% [markdown] nbgrader={"grade_id": "unlabelled-text-task"}
 """
-## Exercise 8: text without labels (3 points)
+## Exercise 9: text without labels (3 points)
 
 Beside the 200 labelled notes somebody finds 20,000 notes of the same kind **without** labels. Answer in five to eight
 sentences. (1) Can an encoder be pretrained on them? Describe a task for which the notes themselves hold the right

@@ -125,6 +125,143 @@ edited(
 )
 
 
+@wrong(
+    "Head",
+    says="You subtract one largest score from the whole table; a row with much smaller scores then loses all its "
+    "weights. Every row has a largest score of its own.",
+    based_on="Head",
+)
+class head_one_maximum:
+    def forward(self, X):
+        Z = X
+        if self.positions is not None:
+            Z = np.hstack([X, self.positions[: X.shape[0]]])
+        Q = Z @ self.W_Q
+        K = Z @ self.W_K
+        V = Z @ self.W_V
+        scores = Q @ K.T / np.sqrt(K.shape[1])
+        e = np.exp(scores - np.max(scores))
+        weights = e / np.sum(e, axis=1, keepdims=True)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "Head",
+    says="You cut large scores off before exp, so that scores beyond the limit become equal. Subtract the largest "
+    "one of the row: that changes no weight.",
+    based_on="Head",
+)
+class head_scores_cut_off:
+    def forward(self, X):
+        T = X.shape[0]
+        Z = X if self.positions is None else np.concatenate((X, self.positions[:T]), axis=1)
+        scores = Z @ self.W_Q @ (Z @ self.W_K).T / np.sqrt(self.W_Q.shape[1])
+        scores = np.clip(scores.astype(np.float64), -500, 500)
+        powers = np.exp(scores)
+        weights = powers / powers.sum(axis=1, keepdims=True)
+        return (weights @ (Z @ self.W_V), weights)
+
+
+@wrong(
+    "Head",
+    says="Your values are made of the tokens alone; token and position together go through W_V, whose last rows "
+    "belong to the position.",
+    based_on="Head",
+)
+class head_values_without_positions:
+    def forward(self, X):
+        T, n_tokens = X.shape
+        Z = X
+        if self.positions is not None:
+            Z = np.concatenate([X, self.positions[:T]], axis=-1)
+        Q = Z @ self.W_Q
+        K = Z @ self.W_K
+        V = X @ self.W_V[:n_tokens]
+        s = Q @ K.T / np.sqrt(Q.shape[-1])
+        s = s - s.max(-1, keepdims=True)
+        w = np.exp(s)
+        w /= w.sum(-1, keepdims=True)
+        return (w @ V, w)
+
+
+@wrong(
+    "Head",
+    says="Your attribute W_Q holds the matrix divided by the root; it is kept as it was given, and the scale "
+    "belongs to forward.",
+    based_on="Head",
+)
+class head_scale_in_the_attribute:
+    def __init__(self, W_Q, W_K, W_V, positions=None):
+        self.W_Q = W_Q / np.sqrt(W_Q.shape[1])
+        self.W_K = W_K
+        self.W_V = W_V
+        self.positions = positions
+
+    def forward(self, X):
+        Z = X if self.positions is None else np.concatenate([X, self.positions[: len(X)]], axis=1)
+        scores = Z @ self.W_Q @ (Z @ self.W_K).T
+        scores = scores - scores.max(axis=1, keepdims=True)
+        weights = np.exp(scores)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        return (weights @ (Z @ self.W_V), weights)
+
+
+@wrong(
+    "Head",
+    says="You fill a short sequence up to the length of the table, and the places that are not there take part in "
+    "the softmax; take the first rows of the table instead.",
+    based_on="Head",
+)
+class head_filled_up_to_max_len:
+    def forward(self, X):
+        T = len(X)
+        if self.positions is None:
+            Z = X
+        else:
+            padded = np.zeros((len(self.positions), X.shape[1]))
+            padded[:T] = X
+            Z = np.concatenate([padded, self.positions], axis=1)
+        Q, K, V = (Z @ self.W_Q, Z @ self.W_K, Z @ self.W_V)
+        scores = Q @ K.T / np.sqrt(Q.shape[1])
+        scores = scores - scores.max(axis=1, keepdims=True)
+        weights = np.exp(scores)
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        output = weights @ V
+        return (output[:T], weights[:T, :T])
+
+
+@wrong(
+    "Head",
+    says="Large scores overflow in your exp, and a row that became NaN cannot be repaired afterwards; subtract the"
+    " largest score of the row first.",
+    based_on="Head",
+)
+class head_overflow_repaired:
+    def forward(self, X):
+        Z = X
+        if self.positions is not None:
+            Z = np.hstack((X, self.positions[: X.shape[0], :]))
+        Q, K, V = (Z @ self.W_Q, Z @ self.W_K, Z @ self.W_V)
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            e = np.exp(Q @ K.T / np.sqrt(Q.shape[1]))
+            weights = np.nan_to_num(e / e.sum(axis=1, keepdims=True))
+        return (weights @ V, weights)
+
+
+@wrong("Head", says="Your queries see only the keys up to their own place; this head has no mask.", based_on="Head")
+class head_causal:
+    def forward(self, X):
+        T = X.shape[0]
+        Z = X if self.positions is None else np.concatenate([X, self.positions[:T]], axis=1)
+        Q, K, V = (Z @ self.W_Q, Z @ self.W_K, Z @ self.W_V)
+        scores = Q @ K.T / np.sqrt(Q.shape[1])
+        scores = np.where(np.tril(np.ones((T, T), dtype=bool)), scores, -np.inf)
+        scores = scores - scores.max(axis=1, keepdims=True)
+        weights = np.exp(scores)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return (weights @ V, weights)
+
+
 @right("Head")
 class HeadPrescaled:
     def __init__(self, W_Q, W_K, W_V, positions=None):
@@ -289,6 +426,55 @@ def content_only_itself(n_tokens):
         "positions": np.eye(12),
     }
     return {"W_Q": ENOUGH * np.sqrt(n_tokens) * own, "W_K": own, "W_V": own}
+
+
+@wrong(
+    "content_head",
+    says="Your head tells few kinds apart; with many of them two become so alike that they share the attention. "
+    "The gap has to be large enough for every n_tokens, also between the two kinds that are most alike.",
+)
+def content_kinds_too_close(n_tokens):
+    angle = 2 * np.pi * np.arange(n_tokens) / n_tokens
+    circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    radius = np.sqrt(ENOUGH * np.sqrt(2))
+    return {"W_Q": radius * circle, "W_K": radius * circle, "W_V": np.eye(n_tokens)}
+
+
+@wrong(
+    "content_head",
+    says="Your numbers are so large that the products become infinite, and infinity minus infinity is no number. A"
+    " score that is ahead by ENOUGH does it.",
+)
+def content_overflows(n_tokens):
+    huge = 1e200
+    W_Q = huge * np.eye(n_tokens)
+    W_K = huge * np.eye(n_tokens)
+    W_V = np.eye(n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}
+
+
+@wrong(
+    "content_head",
+    says="Your kinds are numbers of different size, so the largest one scores highest with every query, not the "
+    "equal one; each kind has to score highest with itself.",
+)
+def content_of_single_numbers(n_tokens):
+    number = np.arange(1.0, n_tokens + 1).reshape(-1, 1)
+    return {"W_Q": ENOUGH * number, "W_K": number, "W_V": np.eye(n_tokens), "positions": None}
+
+
+@wrong(
+    "content_head",
+    says="Your head tells few kinds apart; with many of them two become so alike that they share the attention. "
+    "The gap has to be large enough for every n_tokens, also between the two kinds that are most alike.",
+)
+def content_codes_nearly_alike(n_tokens):
+    rng = np.random.default_rng(0)
+    d_qk = 4
+    code = rng.normal(size=(n_tokens, d_qk))
+    code = code / np.linalg.norm(code, axis=1, keepdims=True)
+    strength = ENOUGH * np.sqrt(d_qk)
+    return {"W_Q": strength * code, "W_K": code, "W_V": np.eye(n_tokens)}
 
 
 @right("content_head")
@@ -489,6 +675,81 @@ def position_with_content(n_tokens, max_len):
     }
 
 
+@wrong(
+    "position_head",
+    says="Places reach the output through your W_V, on top of the token: its rows for the positions should be zero.",
+)
+def position_code_on_the_tokens(n_tokens, max_len):
+    W_Q = np.ones((n_tokens + max_len, 1))
+    W_K = np.zeros((n_tokens + max_len, 1))
+    W_K[n_tokens] = 2 * ENOUGH
+    W_V = np.vstack([np.eye(n_tokens), np.eye(max_len, n_tokens)])
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "position_head",
+    says="Your head looks for tokens of the first kind; asked is the token at the first place, whatever its kind.",
+)
+def position_of_the_first_kind(n_tokens, max_len):
+    d = n_tokens + max_len
+    W_Q = np.ones((d, 1))
+    W_K = np.zeros((d, 1))
+    W_K[0] = 3 * ENOUGH
+    W_V = np.zeros((d, n_tokens))
+    W_V[:n_tokens] = np.eye(n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "position_head",
+    says="Your head leans to the first place, but its neighbours get a share, the more the longer the table is: "
+    "the gap between neighbours has to be large enough for every max_len.",
+)
+def position_places_too_close(n_tokens, max_len):
+    positions = np.linspace(0, 1, max_len).reshape(-1, 1)
+    W_Q = np.ones((n_tokens + 1, 1))
+    W_Q[n_tokens] = 0
+    W_K = np.zeros((n_tokens + 1, 1))
+    W_K[n_tokens] = -ENOUGH
+    W_V = np.zeros((n_tokens + 1, n_tokens))
+    W_V[:n_tokens] = np.eye(n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": positions}
+
+
+@wrong(
+    "position_head",
+    says="Your head leans to the first place, but its neighbours get a share, the more the longer the table is: "
+    "the gap between neighbours has to be large enough for every max_len.",
+)
+def position_on_a_circle(n_tokens, max_len):
+    t = np.arange(max_len)
+    angle = 2 * np.pi * t / max_len
+    positions = np.stack([np.sin(angle), np.cos(angle)], axis=1)
+    W_Q = np.zeros((n_tokens + 2, 2))
+    W_Q[:n_tokens, 1] = 1
+    W_K = np.zeros((n_tokens + 2, 2))
+    W_K[n_tokens:] = ENOUGH * np.sqrt(2) * np.eye(2)
+    W_V = np.concatenate([np.eye(n_tokens), np.zeros((2, n_tokens))])
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": positions}
+
+
+@wrong(
+    "position_head",
+    says="Two things: the first place is not far enough ahead, the less the longer the table is; and the place "
+    "reaches the output through W_V, whose rows for positions should be zero.",
+)
+def position_too_close_and_in_the_output(n_tokens, max_len):
+    positions = 1 - np.arange(max_len).reshape(-1, 1) / max_len
+    W_Q = np.ones((n_tokens + 1, 1))
+    W_K = np.zeros((n_tokens + 1, 1))
+    W_K[-1] = ENOUGH
+    W_Q[-1] = 0
+    W_V = np.eye(n_tokens + 1, n_tokens)
+    W_V[-1] = 1 / n_tokens
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": positions}
+
+
 @right("position_head")
 def position_counted_down(n_tokens, max_len):
     W_Q, W_K = np.zeros((n_tokens + 1, 1)), np.zeros((n_tokens + 1, 1))
@@ -563,7 +824,8 @@ edited(
     "variant_sign_turned",
     "table = -np.abs",
     "table = np.abs",
-    says="Your queries look at the place farthest from the wanted one: a sign is turned round.",
+    says="Your queries look at the place farthest from the wanted one: is a sign turned round, or was another place "
+    "drawn for you?",
 )
 edited(
     "variant_head",
@@ -621,7 +883,8 @@ edited(
 @wrong(
     "variant_head",
     says="Your queries look for the last row of the table. A sequence may be shorter than the table, and then nobody "
-    "stands there; the score has to grow with the place.",
+    "stands there. Look again at the place that was drawn for you: for the last token the score has to grow with the "
+    "place.",
 )
 def variant_last_row_of_table(n_tokens, max_len):
     W_Q = np.zeros((n_tokens + max_len, 1))
@@ -633,8 +896,8 @@ def variant_last_row_of_table(n_tokens, max_len):
 
 @wrong(
     "variant_head",
-    says="Each token looks at the one before it, but nobody stands before the first: give it something to look at, "
-    "namely itself.",
+    says="Each token looks at the one before it, but nobody stands before the first, so it looks everywhere. If the "
+    "previous token was drawn for you, the first one keeps itself.",
 )
 def variant_first_looks_nowhere(n_tokens, max_len):
     W_Q = np.zeros((n_tokens + max_len, max_len))
@@ -652,6 +915,118 @@ def variant_wraps_round(n_tokens, max_len):
     W_Q = np.zeros((n_tokens + max_len, max_len))
     W_Q[n_tokens:] = ENOUGH * np.sqrt(max_len) * np.eye(max_len)[np.arange(max_len) - 1]
     W_K = np.vstack([np.zeros((n_tokens, max_len)), np.eye(max_len)])
+    W_V = np.eye(n_tokens + max_len, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "variant_head",
+    says="Places reach the output through your W_V, on top of the token: its rows for the positions should be zero.",
+)
+def variant_code_on_the_tokens(n_tokens, max_len):
+    places = np.arange(max_len)
+    target = {"second": np.ones(max_len, dtype=int), "previous": np.maximum(places - 1, 0)}
+    strong = 2 * ENOUGH * np.sqrt(max_len)
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_K = np.zeros((n_tokens + max_len, max_len))
+    if VARIANT == "last":
+        W_Q[n_tokens:, 0] = 1
+        W_K[n_tokens:, 0] = strong * places
+    else:
+        W_Q[n_tokens:] = np.eye(max_len)[target[VARIANT]]
+        W_K[n_tokens:] = strong * np.eye(max_len)
+    W_V = np.concatenate([np.eye(n_tokens), np.resize(np.eye(n_tokens), (max_len, n_tokens))])
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong(
+    "variant_head",
+    says="Your head leans to the right place, but its neighbours get a share, the more the longer the table is: "
+    "the gap between neighbours has to be large enough for every max_len.",
+)
+def variant_places_too_close(n_tokens, max_len):
+    t = np.arange(max_len) / (max_len - 1)
+    positions = np.stack([t, t**2, np.ones(max_len)], axis=1)
+    step = 1 / (max_len - 1)
+    W_Q = np.zeros((n_tokens + 3, 2))
+    W_K = np.zeros((n_tokens + 3, 2))
+    a, b, one = (n_tokens, n_tokens + 1, n_tokens + 2)
+    s = ENOUGH * np.sqrt(2)
+    W_K[a, 0] = 2 * s
+    W_K[b, 1] = -s
+    W_Q[one, 1] = 1
+    if VARIANT == "previous":
+        W_Q[a, 0], W_Q[one, 0] = (1, -step)
+    elif VARIANT == "second":
+        W_Q[one, 0] = step
+    else:
+        W_Q[one, 0] = 1
+    W_V = np.eye(n_tokens + 3, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": positions}
+
+
+@wrong(
+    "variant_head",
+    says="Your queries and keys contain the tokens besides the positions, so tokens of the query's own kind draw "
+    "attention away from the place.",
+)
+def variant_with_content(n_tokens, max_len):
+    places = np.arange(max_len)
+    d = n_tokens + max_len
+    d_qk = d
+    strong = 2 * ENOUGH * np.sqrt(d_qk)
+    W_Q, W_K = (np.zeros((d, d_qk)), np.zeros((d, d_qk)))
+    W_Q[:n_tokens, :n_tokens] = np.eye(n_tokens)
+    W_K[:n_tokens, :n_tokens] = strong * np.eye(n_tokens)
+    if VARIANT == "last":
+        W_Q[n_tokens:, n_tokens] = 1
+        W_K[n_tokens:, n_tokens] = strong * (1 + places * 0.9)
+    else:
+        place = np.ones(max_len, dtype=int) if VARIANT == "second" else np.maximum(places - 1, 0)
+        W_Q[n_tokens:, n_tokens:] = np.eye(max_len)[place]
+        W_K[n_tokens:, n_tokens:] = 1.01 * strong * np.eye(max_len)
+    W_V = np.eye(d, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
+
+
+@wrong("variant_head", says="Your table tells the first four places apart only; sequences may be as long as max_len.")
+def variant_four_places_only(n_tokens, max_len):
+    positions = np.zeros((max_len, 4))
+    for t in range(max_len):
+        positions[t, min(t, 3)] = 1
+    strong = 2 * ENOUGH * 2
+    W_Q, W_K = (np.zeros((n_tokens + 4, 4)), np.zeros((n_tokens + 4, 4)))
+    if VARIANT == "second":
+        W_Q[n_tokens:, 0] = 1
+        W_K[n_tokens : n_tokens + 2, 0] = strong
+    elif VARIANT == "previous":
+        W_Q[n_tokens:] = np.eye(4)[[0, 0, 1, 2]]
+        W_K[n_tokens:] = strong * np.eye(4)
+    else:
+        W_Q[n_tokens:, 0] = 1
+        W_K[n_tokens:, 0] = strong * np.arange(4)
+    W_V = np.eye(n_tokens + 4, n_tokens)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": positions}
+
+
+@wrong(
+    "variant_head",
+    says="What belongs to the queries stands in your W_K and the other way round: W_Q says which place a token "
+    "looks for, W_K at which place it stands.",
+)
+def variant_queries_and_keys_exchanged(n_tokens, max_len):
+    places = np.arange(max_len)
+    if VARIANT == "previous":
+        wanted = np.maximum(places - 1, 0)
+    elif VARIANT == "second":
+        wanted = np.ones(max_len, dtype=int)
+    else:
+        wanted = np.full(max_len, max_len - 1)
+    strong = 2 * ENOUGH * np.sqrt(max_len)
+    W_Q = np.zeros((n_tokens + max_len, max_len))
+    W_K = np.zeros((n_tokens + max_len, max_len))
+    W_K[n_tokens:] = strong * np.eye(max_len)[wanted]
+    W_Q[n_tokens:] = np.eye(max_len)
     W_V = np.eye(n_tokens + max_len, n_tokens)
     return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(max_len)}
 
@@ -824,6 +1199,93 @@ def gap_without_skipping(W_Q, W_K, X, right):
     return min(row[r].min() - row[~r].max() for row, r in zip(scores, right))
 
 
+@wrong(
+    "score_gap",
+    says="Your gap is never below 0; a head that looks at the wrong keys has a negative gap, and how negative says"
+    " how far it is off.",
+)
+def gap_never_negative(W_Q, W_K, X, right):
+    scores = X @ W_Q @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    best = np.inf
+    for s, r in zip(scores, np.asarray(right, dtype=bool)):
+        if r.any() and (not r.all()):
+            gap = max(0.0, s[r].min() - s[~r].max())
+            best = min(best, gap)
+    return best
+
+
+@wrong(
+    "score_gap",
+    says="You set the scores of right keys to 0 before you look for the highest wrong one; where all wrong scores "
+    "are negative, this 0 wins. Leave right keys out with minus infinity.",
+)
+def gap_with_zeros_for_right_keys(W_Q, W_K, X, right):
+    Q, K = (X @ W_Q, X @ W_K)
+    scores = Q @ K.T / np.sqrt(Q.shape[-1])
+    right = np.asarray(right, dtype=bool)
+    lowest_right = np.where(right, scores, np.inf).min(axis=1)
+    highest_wrong = (scores * ~right).max(axis=1)
+    use = right.any(axis=1) & ~right.all(axis=1)
+    if not use.any():
+        return np.inf
+    return (lowest_right - highest_wrong)[use].min()
+
+
+@wrong(
+    "score_gap",
+    says="One query without a right key makes the whole gap infinite in your function; such a query is skipped, "
+    "and the others count.",
+)
+def gap_infinite_for_one_query(W_Q, W_K, X, right):
+    d_qk = np.shape(W_K)[1]
+    scores = X @ W_Q @ (X @ W_K).T / d_qk**0.5
+    gaps = []
+    for i in range(len(X)):
+        r = right[i]
+        if not r.any():
+            return np.inf
+        if r.all():
+            continue
+        gaps.append(scores[i][r].min() - scores[i][~r].max())
+    return min(gaps) if gaps else np.inf
+
+
+@wrong(
+    "score_gap",
+    says="You compare right keys of one query with wrong keys of another. Each query has a softmax of its own: "
+    "take the gap of each, then the smallest.",
+)
+def gap_across_queries_in_use(W_Q, W_K, X, right):
+    scores = X @ W_Q @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    right = np.asarray(right, dtype=bool)
+    use = right.any(axis=1) & ~right.all(axis=1)
+    if not use.any():
+        return np.inf
+    s, r = (scores[use], right[use])
+    return s[r].min() - s[~r].max()
+
+
+@wrong("score_gap", says="You subtract the mean of the wrong scores; the dangerous key is the highest of them.")
+def gap_to_the_mean_wrong_key(W_Q, W_K, X, right):
+    scores = X @ W_Q @ (X @ W_K).T / np.sqrt(W_K.shape[1])
+    gaps = [s[r].min() - s[~r].mean() for s, r in zip(scores, right) if r.any() and (~r).any()]
+    return min(gaps, default=np.inf)
+
+
+@wrong("score_gap", says="A query without a right key counts with a right score of 0 in your function; it is skipped.")
+def gap_with_right_score_zero(W_Q, W_K, X, right):
+    scores = X @ W_Q @ (X @ W_K).T / np.sqrt(np.shape(W_Q)[1])
+    gap = np.inf
+    for i in range(len(X)):
+        wrong = scores[i][~right[i]]
+        good = scores[i][right[i]]
+        if len(wrong) == 0:
+            continue
+        low = good.min() if len(good) else 0.0
+        gap = min(gap, low - wrong.max())
+    return gap
+
+
 @right("score_gap")
 def gap_by_loops(W_Q, W_K, X, right):
     Q, K = X @ W_Q, X @ W_K
@@ -927,6 +1389,73 @@ def same_with_relative_tolerance(a, b, X, atol):
 @wrong("same_head", says="You ask for exact equality; differences up to atol are allowed.")
 def same_to_the_last_digit(a, b, X, atol):
     return all(np.array_equal(p, q) for p, q in zip(a.forward(X), b.forward(X)))
+
+
+@wrong(
+    "same_head",
+    says="You compare the length of all differences together with atol; each difference by itself may be as large "
+    "as atol.",
+)
+def same_by_length(a, b, X, atol):
+    oa, wa = a.forward(X)
+    ob, wb = b.forward(X)
+    if np.shape(oa) != np.shape(ob) or np.shape(wa) != np.shape(wb):
+        return False
+    return bool(np.linalg.norm(oa - ob) <= atol and np.linalg.norm(wa - wb) <= atol)
+
+
+@wrong(
+    "same_head", says="A difference in one direction goes unnoticed in your function: take its size, without the sign."
+)
+def same_by_signed_difference_the_other_way(a, b, X, atol):
+    out_a, w_a = a.forward(X)
+    out_b, w_b = b.forward(X)
+    if out_a.shape != out_b.shape or w_a.shape != w_b.shape:
+        return False
+    return bool(np.max(out_b - out_a) <= atol and np.max(w_b - w_a) <= atol)
+
+
+@wrong(
+    "same_head",
+    says="You flatten before you compare, so that heads with outputs of other shapes can count as the same; "
+    "compare the shapes first.",
+)
+def same_flattened(a, b, X, atol):
+    out_a, w_a = (np.ravel(part) for part in a.forward(X))
+    out_b, w_b = (np.ravel(part) for part in b.forward(X))
+    if out_a.size != out_b.size or w_a.size != w_b.size:
+        return False
+    return bool((np.abs(out_a - out_b) <= atol).all() and (np.abs(w_a - w_b) <= atol).all())
+
+
+@wrong(
+    "same_head",
+    says="You do not compare the shapes of the weights; where they differ, NumPy stretches one of them or stops "
+    "with an error.",
+)
+def same_shapes_of_weights_unchecked(a, b, X, atol):
+    output_a, weights_a = a.forward(X)
+    output_b, weights_b = b.forward(X)
+    if output_a.shape != output_b.shape:
+        return False
+    close_outputs = np.all(np.abs(output_a - output_b) <= atol)
+    close_weights = np.all(np.abs(weights_a - weights_b) <= atol)
+    return bool(close_outputs and close_weights)
+
+
+@wrong(
+    "same_head",
+    says="Two things: you compare average differences, where a single entry that is off makes it another head; and"
+    " a difference of exactly atol is still allowed.",
+)
+def same_on_average_and_smaller(a, b, X, atol):
+    for first, second in zip(a.forward(X), b.forward(X)):
+        first, second = (np.asarray(first), np.asarray(second))
+        if first.shape != second.shape:
+            return False
+        if not np.mean(np.abs(first - second)) < atol:
+            return False
+    return True
 
 
 @right("same_head")
@@ -1109,6 +1638,157 @@ class LearnedOverflows(nn.Module):
         return weights @ V, weights
 
 
+@wrong(
+    "LearnedHead",
+    says="Your softmax runs over axis 1. That is the keys' axis only without a batch; count from the end.",
+    based_on="LearnedHead",
+)
+class learned_softmax_over_axis_one:
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        if max_len is None:
+            self.positions = None
+            d = n_tokens
+        else:
+            self.positions = nn.Embedding(max_len, d_pos)
+            d = n_tokens + d_pos
+        self.d_qk = d_qk
+        self.W_Q = nn.Linear(d, d_qk, bias=False)
+        self.W_K = nn.Linear(d, d_qk, bias=False)
+        self.W_V = nn.Linear(d, d_v, bias=False)
+
+    def forward(self, X):
+        Z = X
+        if self.positions is not None:
+            p = self.positions(torch.arange(X.shape[-2]))
+            Z = torch.cat((X, p.expand(X.shape[:-1] + p.shape[-1:])), dim=-1)
+        Q, K, V = (self.W_Q(Z), self.W_K(Z), self.W_V(Z))
+        scores = Q @ K.transpose(-2, -1) / np.sqrt(self.d_qk)
+        weights = nn.functional.softmax(scores, dim=1)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "LearnedHead",
+    says="You look up the row of your table by the number of the token; token t of the sequence gets row t, "
+    "whatever it is.",
+    based_on="LearnedHead",
+)
+class learned_positions_by_token:
+    def forward(self, X):
+        if self.positions is not None:
+            index = X.argmax(dim=-1)
+            X = torch.cat([X, self.positions(index)], dim=-1)
+        Q = self.W_Q(X)
+        K = self.W_K(X)
+        V = self.W_V(X)
+        weights = torch.softmax(Q @ K.mT / Q.shape[-1] ** 0.5, dim=-1)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "LearnedHead",
+    says="You read the length of the sequence from axis 1; that is right with one batch axis only. Count from the end.",
+    based_on="LearnedHead",
+)
+class learned_length_from_axis_one:
+    def forward(self, X):
+        if self.positions is not None:
+            T = X.shape[1]
+            P = self.positions(torch.arange(T))
+            X = torch.cat([X, P.expand(*X.shape[:-2], *P.shape)], dim=-1)
+        Q, K, V = (self.W_Q(X), self.W_K(X), self.W_V(X))
+        weights = (Q @ K.transpose(-2, -1) / K.shape[-1] ** 0.5).softmax(dim=-1)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "LearnedHead",
+    says="You melt all leading axes into one and leave it so; the result keeps them.",
+    based_on="LearnedHead",
+)
+class learned_batch_axes_melted:
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        width = n_tokens + (d_pos or 0)
+        self.W_Q = nn.Linear(width, d_qk, bias=False)
+        self.W_K = nn.Linear(width, d_qk, bias=False)
+        self.W_V = nn.Linear(width, d_v, bias=False)
+        self.positions = nn.Embedding(max_len, d_pos) if max_len is not None else None
+
+    def forward(self, X):
+        single = X.dim() == 2
+        X = X.reshape(-1, X.shape[-2], X.shape[-1])
+        if self.positions is not None:
+            P = self.positions.weight[: X.shape[1]]
+            X = torch.cat([X, P.unsqueeze(0).expand(X.shape[0], -1, -1)], dim=2)
+        Q, K, V = (self.W_Q(X), self.W_K(X), self.W_V(X))
+        weights = torch.softmax(torch.bmm(Q, K.transpose(1, 2)) / Q.shape[-1] ** 0.5, dim=2)
+        output = torch.bmm(weights, V)
+        if single:
+            return (output[0], weights[0])
+        return (output, weights)
+
+
+@wrong(
+    "LearnedHead",
+    says="Your weights start at zero: then no gradient reaches W_Q and W_K, and they stay there for ever. Leave "
+    "the random start of nn.Linear.",
+    based_on="LearnedHead",
+)
+class learned_starts_at_zero:
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        d = n_tokens + (d_pos or 0)
+        self.W_Q = nn.Linear(d, d_qk, bias=False)
+        self.W_K = nn.Linear(d, d_qk, bias=False)
+        self.W_V = nn.Linear(d, d_v, bias=False)
+        for layer in (self.W_Q, self.W_K, self.W_V):
+            nn.init.zeros_(layer.weight)
+        self.positions = None if max_len is None else nn.Embedding(max_len, d_pos)
+
+
+@wrong(
+    "LearnedHead",
+    says="You multiply the positions by the root of their width; they are joined to the tokens as they are.",
+    based_on="LearnedHead",
+)
+class learned_positions_scaled:
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        self.d_pos = d_pos
+        width = n_tokens + (d_pos or 0)
+        self.W_Q = nn.Linear(width, d_qk, bias=False)
+        self.W_K = nn.Linear(width, d_qk, bias=False)
+        self.W_V = nn.Linear(width, d_v, bias=False)
+        self.positions = None if max_len is None else nn.Embedding(max_len, d_pos)
+
+    def forward(self, X):
+        if self.positions is not None:
+            index = torch.arange(X.shape[-2], device=X.device)
+            P = self.positions(index) * self.d_pos**0.5
+            X = torch.cat([X, P.expand(*X.shape[:-1], self.d_pos)], dim=-1)
+        Q, K, V = (self.W_Q(X), self.W_K(X), self.W_V(X))
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5, dim=-1)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "LearnedHead",
+    says="Two things: your positions stand on the left of the tokens, where they belong on the right; and your "
+    "softmax runs over axis 1, which is the keys' axis only without a batch.",
+    based_on="LearnedHead",
+)
+class learned_left_and_over_axis_one:
+    def forward(self, X):
+        if self.positions is not None:
+            P = self.positions(torch.arange(X.shape[-2]))
+            X = torch.cat([P.expand(*X.shape[:-2], *P.shape), X], dim=-1)
+        Q, K, V = (self.W_Q(X), self.W_K(X), self.W_V(X))
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / K.shape[-1] ** 0.5, dim=1)
+        return (weights @ V, weights)
+
+
 @right("LearnedHead")
 class LearnedWithLookup(nn.Module):
     def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
@@ -1225,6 +1905,85 @@ edited(
 )
 
 
+@wrong(
+    "unique_head",
+    says="Other kinds still get a share in your head and count as repetitions: make the difference between the own"
+    " kind and others larger.",
+)
+def unique_too_soft_with_own_begin(n_tokens):
+    width = n_tokens + 1
+    s = 2 * np.sqrt(width)
+    W_Q = s * np.eye(width)
+    W_Q[:, n_tokens] = s
+    W_V = -np.ones((width, 1))
+    W_V[n_tokens] = 1.5
+    return {"W_Q": W_Q, "W_K": np.eye(width), "W_V": W_V}
+
+
+@wrong(
+    "unique_head",
+    says="Your head is sharp enough for few kinds only. Scores are divided by the root of d_qk, which grows with "
+    "n_tokens: let your numbers grow with it.",
+)
+def unique_root_forgotten(n_tokens):
+    width = n_tokens + 1
+    W_Q = 5 * np.eye(width)
+    W_Q[:, -1] = 5
+    W_K = np.eye(width)
+    W_V = np.concatenate([-np.ones((n_tokens, 1)), [[1.5]]])
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V}
+
+
+@wrong("unique_head", says="Your tokens find an equal only beside them; it may stand anywhere in the sequence.")
+def unique_looks_at_neighbours(n_tokens):
+    places = 5
+    kinds = n_tokens + 1
+    d = kinds + places
+    near = np.array([[float(abs(i - j) <= 1) for j in range(places)] for i in range(places)])
+    W_Q = np.zeros((d, d))
+    W_K = np.zeros((d, d))
+    s = 2 * ENOUGH * np.sqrt(d)
+    W_Q[:n_tokens, :n_tokens] = np.eye(n_tokens)
+    W_K[:n_tokens, :n_tokens] = s * np.eye(n_tokens)
+    W_Q[:n_tokens, n_tokens] = 1
+    W_K[n_tokens, n_tokens] = 2 * s
+    W_Q[kinds:, kinds:] = near
+    W_K[kinds + 1 :, kinds + 1 :] = s * np.eye(places - 1)
+    W_V = np.zeros((d, 1))
+    W_V[:n_tokens] = -1
+    W_V[n_tokens] = 1.5
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(places)}
+
+
+@wrong(
+    "unique_head",
+    says="Your matrices take the first row for the begin token; it has the number n_tokens, the last row.",
+)
+def unique_begin_in_row_zero(n_tokens):
+    width = n_tokens + 1
+    s = 2 * ENOUGH * np.sqrt(width)
+    W_Q = np.eye(width)
+    W_Q[:, 0] = 1
+    W_V = np.full((width, 1), -1.0)
+    W_V[0] = 1.5
+    return {"W_Q": s * W_Q, "W_K": np.eye(width), "W_V": W_V}
+
+
+@wrong(
+    "unique_head",
+    says="Your outputs are never negative, for the values of the tokens are 0; they have to outvote the begin "
+    "token where a token repeats.",
+)
+def unique_never_negative(n_tokens):
+    width = n_tokens + 1
+    s = 2 * ENOUGH * np.sqrt(width)
+    W_Q = s * np.eye(width)
+    W_Q[:, n_tokens] = s
+    W_V = np.zeros((width, 1))
+    W_V[n_tokens] = 1.0
+    return {"W_Q": W_Q, "W_K": np.eye(width), "W_V": W_V, "positions": None}
+
+
 @right("unique_head")
 def unique_with_large_values(n_tokens):
     d = n_tokens + 1
@@ -1266,3 +2025,383 @@ survivor(
     "np.sqrt(3)",
     "begin may weigh anything between one token and two; the root of three lies in between as well",
 )
+
+# ----------------------------------------------------------------------------- exercise 11: induction_circuit
+
+edited(
+    "induction_circuit",
+    "induction_first_head_keeps_its_place",
+    "np.eye(places, k=-1)",
+    "np.eye(places)",
+    says="Your first head looks at its own place, so each token finds its own kind written beside it, and head 2 looks "
+    "at earlier tokens of its kind instead of at what came after them.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_head_looks_ahead",
+    "np.eye(places, k=-1)",
+    "np.eye(places, k=1)",
+    says="Your first head asks for the place after its own, which the causal mask hides; it should ask for the one "
+    "before. Row is query, column is key.",
+)
+edited(
+    "induction_circuit",
+    "induction_two_places_back",
+    "np.eye(places, k=-1)",
+    "np.eye(places, k=-2)",
+    says="Your first head looks two places back; it should look at the place just before its own.",
+)
+edited(
+    "induction_circuit",
+    "induction_nothing_written",
+    "W_V1[token, before] = np.eye(n_tokens)",
+    "W_V1[token, before] = 0",
+    says="Your first head looks at the token before, but no key of head 2 ever matches and every token rests on "
+    "begin. Does W_V1 write that token into the stream, into columns that W_K2 reads?",
+)
+edited(
+    "induction_circuit",
+    "induction_written_over_the_token",
+    "W_V1[token, before] = np.eye(n_tokens)",
+    "W_V1[token, before] = W_V1[token, token] = np.eye(n_tokens)",
+    says="Your first head adds the token before to the columns of the token itself, too. The stream then says of one "
+    "row that it is both; write into columns that are free.",
+)
+edited(
+    "induction_circuit",
+    "induction_by_content_only",
+    "W_K2[before]",
+    "W_K2[token]",
+    says="The keys of your second head tell what a token is, so it looks at its own kind. They should tell what stands "
+    "before the token, as head 1 has written it: that is the composition.",
+)
+edited(
+    "induction_circuit",
+    "induction_queries_read_what_was_written",
+    "W_Q2[token] = 2",
+    "W_Q2[before] = 2",
+    says="Your second head asks with the token before the query, not with the query's own token: it finds tokens with "
+    "the same predecessor.",
+)
+
+
+@wrong(
+    "induction_circuit",
+    says="Queries and keys of your second head are the wrong way round: it asks with the token before the query and "
+    "looks for tokens of that kind. The token itself should ask, and what stands before a key should answer.",
+)
+def induction_asked_backwards(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens
+    token, place, before = slice(n_tokens), slice(kinds, kinds + places), slice(-n_tokens, None)
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[place] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1)
+    W_K1[place] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[token, before] = np.eye(n_tokens)
+    scale = ENOUGH * np.sqrt(kinds)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[before] = 2 * scale * np.eye(n_tokens, kinds)
+    W_K2[token] = np.eye(n_tokens, kinds)
+    W_Q2[token, n_tokens] = scale
+    W_K2[n_tokens, n_tokens] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, places + n_tokens),
+    }
+
+
+edited(
+    "induction_circuit",
+    "induction_hands_on_the_token_before",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d)[:, before]",
+    says="Your second head looks at the right token and hands on what stood before it, which is the query's own kind. "
+    "The guess is the token looked at.",
+)
+edited(
+    "induction_circuit",
+    "induction_hands_on_both",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, n_tokens) + np.eye(d)[:, before]",
+    says="Your output holds the token looked at and, added to it, the one before that. W_V2 should leave out what head "
+    "1 has written.",
+)
+edited(
+    "induction_circuit",
+    "induction_without_a_default",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = 0",
+    says="For a token that is new all scores are equal in your second head, so it looks everywhere. Begin needs a "
+    "score above that of wrong keys.",
+)
+edited(
+    "induction_circuit",
+    "induction_default_as_strong",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = 2 * scale",
+    says="Begin has the same score as a right key in your second head and takes its share of the attention. It should "
+    "come between right and wrong keys.",
+)
+edited(
+    "induction_circuit",
+    "induction_default_too_weak",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = scale / ENOUGH",
+    says="Begin is hardly ahead of wrong keys in your second head, so a token that is new looks everywhere. Its score "
+    "has to be ahead by about ln(99 · the number of wrong keys).",
+)
+edited(
+    "induction_circuit",
+    "induction_begin_as_a_guess",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, kinds)",
+    says="Your output has a column for begin; the guess is one of n_tokens, and zeros where there is none.",
+)
+edited(
+    "induction_circuit",
+    "induction_begin_hands_something_on",
+    "W_V2 = np.eye(d, n_tokens)",
+    "W_V2 = np.eye(d, n_tokens) + (np.arange(d) == n_tokens)[:, None]",
+    says="What your second head hands on for begin is not zero, so a token that is new makes a guess all the same.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_root_forgotten",
+    "ENOUGH * np.sqrt(places)",
+    "ENOUGH",
+    says="Your first head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows "
+    "with the number of places: let your numbers grow with it.",
+)
+edited(
+    "induction_circuit",
+    "induction_first_too_soft",
+    "ENOUGH * np.sqrt(places)",
+    "2",
+    says="Your first head looks too softly at the place before, so what it writes is a mixture of all earlier tokens.",
+)
+edited(
+    "induction_circuit",
+    "induction_second_too_soft",
+    "scale = ENOUGH * np.sqrt(kinds)",
+    "scale = 2",
+    says="Your second head prefers the right keys, but too softly: right keys have to be ahead of begin, and begin of "
+    "wrong keys, by about ln(99 · the number of keys).",
+)
+edited(
+    "induction_circuit",
+    "induction_no_place_for_begin",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "kinds, places = n_tokens + 1, max_len",
+    says="Your table has max_len rows. Begin stands in front and needs a row of its own, so there are max_len + 1.",
+)
+edited(
+    "induction_circuit",
+    "induction_fixed_table",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "kinds, places = n_tokens + 1, 13",
+    says="Your table has the same number of rows whatever max_len is; let its size follow from max_len.",
+)
+edited(
+    "induction_circuit",
+    "induction_three_tokens_only",
+    "kinds, places = n_tokens + 1, max_len + 1",
+    "n_tokens, kinds, places = 3, 4, max_len + 1",
+    says="Your matrices are made for three tokens, whatever n_tokens is; let their sizes follow from it.",
+)
+
+
+@wrong(
+    "induction_circuit",
+    says="What your first head writes has columns of its own, to be set beside the stream. It is added to the stream: "
+    "W_V1 has as many columns as rows, and `positions` some columns of zeros as free space.",
+)
+def induction_output_set_beside(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[kinds:], W_K1[kinds:] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1), np.eye(places)
+    W_Q2, W_K2 = np.zeros((2, d + kinds, kinds))
+    W_Q2[:n_tokens] = 2 * ENOUGH * np.sqrt(kinds) * np.eye(n_tokens, kinds)
+    W_Q2[:n_tokens, n_tokens] = ENOUGH * np.sqrt(kinds)
+    W_K2[d : d + n_tokens] = np.eye(n_tokens, kinds)
+    W_K2[n_tokens, n_tokens] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": np.eye(d, kinds),
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d + kinds, n_tokens),
+        "positions": np.eye(places),
+    }
+
+
+@wrong(
+    "induction_circuit",
+    says="Your second head looks at the latest of the tokens that came after its kind; they should all share its "
+    "attention, so that the output is their mean.",
+)
+def induction_latest_only(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens + 1
+    positions = np.eye(places, places + n_tokens + 1)
+    positions[:, -1] = np.arange(places)
+    W_Q1, W_K1, W_Q2, W_K2 = np.zeros((4, d, places + kinds))
+    W_Q1[kinds : kinds + places, :places] = 100 * places * np.eye(places, k=-1)
+    W_K1[kinds : kinds + places, :places] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens - 1 : -1] = np.eye(n_tokens)
+    scale = np.sqrt(places + kinds)
+    W_Q2[:n_tokens, :n_tokens] = 800 * scale * np.eye(n_tokens)
+    W_K2[-n_tokens - 1 : -1, :n_tokens] = np.eye(n_tokens)
+    W_Q2[:n_tokens, n_tokens] = 400 * scale
+    W_K2[n_tokens, n_tokens] = 1
+    W_Q2[:n_tokens, n_tokens + 1] = 10 * scale
+    W_K2[-1, n_tokens + 1] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": positions,
+    }
+
+
+@wrong(
+    "induction_circuit",
+    says="The rows of your matrices do not leave one for begin: tokens are one-hot of width n_tokens + 1.",
+)
+def induction_without_begin(n_tokens, max_len):
+    places = max_len + 1
+    d = n_tokens + places + n_tokens
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[n_tokens:-n_tokens] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1)
+    W_K1[n_tokens:-n_tokens] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens:] = np.eye(n_tokens)
+    W_Q2, W_K2 = np.zeros((2, d, n_tokens))
+    W_Q2[:n_tokens] = ENOUGH * np.sqrt(n_tokens) * np.eye(n_tokens)
+    W_K2[-n_tokens:] = np.eye(n_tokens)
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, places + n_tokens),
+    }
+
+
+@right("induction_circuit")
+def induction_as_in_the_chapter(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d, g = 2 * kinds + places, 12 * (2 * kinds + places) ** 0.5
+    sign, place, before = slice(0, kinds), slice(kinds, kinds + places), slice(kinds + places, d)
+    QK_1, OV_1, QK_2 = np.zeros((3, d, d), dtype=np.float32)
+    QK_1[place, place] = 2 * g * np.eye(places, k=-1)
+    OV_1[sign, before] = np.eye(kinds)
+    QK_2[sign, before] = 2 * g * np.eye(kinds)
+    QK_2[:n_tokens, n_tokens] = g
+    same = np.eye(d).tolist()
+    table = np.eye(places, places + kinds).tolist()
+    names = ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2", "positions")
+    return dict(zip(names, (QK_1, same, OV_1, QK_2, same, np.eye(d, n_tokens), table)))
+
+
+@right("induction_circuit")
+def induction_in_another_basis(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + kinds
+    QK_1, OV_1, QK_2 = np.zeros((3, d, d))
+    QK_1[kinds : kinds + places, kinds : kinds + places] = 20 * np.eye(places, k=-1)
+    OV_1[:kinds, -kinds:] = np.eye(kinds)
+    QK_2[:kinds, -kinds:] = 60 * np.eye(kinds)
+    QK_2[:n_tokens, n_tokens] = 30
+    # the columns of the places and of the free space are mixed, and the queries and keys of both heads
+    rng = np.random.default_rng(4)
+    turn = np.eye(d)
+    turn[kinds:, kinds:] = np.linalg.qr(rng.normal(size=(d - kinds, d - kinds)))[0]
+    mix = [rng.normal(size=(d, d)) / d + np.eye(d) for _ in range(2)]
+    scale = np.sqrt(d)
+    return {
+        "W_Q1": scale * turn.T @ QK_1 @ mix[0],
+        "W_K1": turn.T @ np.linalg.inv(mix[0]).T,
+        "W_V1": turn.T @ OV_1 @ turn,
+        "W_Q2": scale * turn.T @ QK_2 @ mix[1],
+        "W_K2": turn.T @ np.linalg.inv(mix[1]).T,
+        "W_V2": turn.T @ np.eye(d, n_tokens),
+        "positions": np.eye(places, places + kinds) @ turn[kinds:, kinds:],
+    }
+
+
+@right("induction_circuit")
+def induction_by_the_hands_of_a_clock(n_tokens, max_len):
+    kinds, step = n_tokens + 1, np.pi / (max_len + 1)
+    angles = step * np.arange(max_len + 1)
+    positions = np.zeros((max_len + 1, 2 + n_tokens))
+    positions[:, :2] = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    d = kinds + positions.shape[1]
+    W_Q1, W_K1 = np.zeros((2, d, 2))
+    back = np.array([[np.cos(step), -np.sin(step)], [np.sin(step), np.cos(step)]])
+    W_Q1[kinds : kinds + 2] = 15 / (1 - np.cos(step)) * np.sqrt(2) * back
+    W_K1[kinds : kinds + 2] = np.eye(2)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, -n_tokens:] = 5 * np.eye(n_tokens)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[:n_tokens, :n_tokens], W_K2[-n_tokens:, :n_tokens] = 50 * np.eye(n_tokens), np.eye(n_tokens)
+    W_Q2[:n_tokens, n_tokens], W_K2[n_tokens, n_tokens] = 10, 10
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": positions,
+    }
+
+
+@right("induction_circuit")
+def induction_by_composed_queries(n_tokens, max_len):
+    """Head 1 finds the places of its kind and writes them down; head 2 asks for the places after these."""
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + 2 * places
+    W_Q1, W_K1, W_Q2, W_K2 = np.zeros((4, d, kinds + places))
+    W_Q1[:kinds, :kinds] = 40 * np.sqrt(kinds + places) * np.eye(kinds)
+    W_K1[:kinds, :kinds] = np.eye(kinds)
+    W_V1 = np.zeros((d, d))
+    W_V1[kinds : kinds + places, kinds + places :] = np.eye(places)  # of n places each gets the n-th part
+    scale = 20 * (places + 1) * np.sqrt(kinds + places)
+    W_Q2[kinds + places :, kinds:] = scale * np.eye(places, k=1)
+    W_K2[kinds : kinds + places, kinds:] = np.eye(places)
+    W_Q2[:n_tokens, 0] = scale / (places + 1) / 2
+    W_K2[n_tokens, 0] = 1
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, 2 * places),
+    }
+
+
+LARGER = "larger scores than necessary are as good: only the attention is asked for, not the matrices"
+RAISED = "wrong keys score a little more than zero; the right ones are still far enough ahead"
+
+survivor("induction_circuit", "max_len + 1", "max_len + 2", "a table of positions may have more rows than are needed")
+survivor("induction_circuit", "ENOUGH * np.sqrt(places)", "ENOUGH ** np.sqrt(places)", LARGER)
+survivor("induction_circuit", "np.sqrt(places) * np.eye", "np.sqrt(places) ** np.eye", RAISED)
+survivor("induction_circuit", "ENOUGH * np.sqrt(kinds)", "ENOUGH ** np.sqrt(kinds)", LARGER)
+survivor("induction_circuit", "scale * np.eye", "scale ** np.eye", RAISED)
+survivor("induction_circuit", "2 * scale", "3 * scale", LARGER)

@@ -19,7 +19,8 @@ r"""
 What can a single attention head do, and why? You set the matrices of heads yourself so that they look exactly where you
 want: at tokens of their own kind, at the first token, at a place of your own. Then you let heads learn the same tasks,
 and compare the two without being fooled by different matrices. It goes with the chapter *Hand-designed heads* of the
-book. 40 points: 32 are graded automatically, and 8, for the written answers, by a person. Plan four hours.
+book. 43 points: 35 are graded automatically, and 8, for the written answers, by a person. The last two exercises are
+optional: they lead further, nothing builds on them, and 38 of the points are to be had without them. Plan four to five hours.
 
 **How to work, in two minutes**
 
@@ -195,7 +196,7 @@ assert np.allclose(weights, [[0.5, 0.5], [0.25, 0.75]]), (
 assert np.allclose(output, [[6], [8.5]]), "Values are made of token and place, too: here 1 and 11."
 assert np.shape(head.W_Q) == (2, 1) and np.shape(head.positions) == (3, 1), "Keep the four as attributes, unchanged."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check, compare, reference
+from autograder.checks import agrees, check, compare, observe, reference
 
 NAMES = ("output", "weights")
 
@@ -257,8 +258,15 @@ def _(rng):
         right = reference.Head(W_Q, W_K, W_V, table)
         for tokens in (X, X[:3], X[2:], X):
             agrees(head.forward, tokens, names=NAMES, like=("forward", right.forward))
+        others = {}
         for name, array in (("W_Q", W_Q), ("W_K", W_K), ("W_V", W_V), ("positions", table)):
-            compare(getattr(head, name), array, f"the attribute `{name}`")
+            try:
+                compare(getattr(head, name), array, f"the attribute `{name}`")
+            except AssertionError as failure:
+                others[name] = failure
+        observe(f"attributes that are not as they were given, d_pos = {d_pos}", list(others), beside=True)
+        for failure in others.values():
+            raise failure
 
 
 ### END HIDDEN TESTS
@@ -362,7 +370,7 @@ def _(rng):
         head, size = own_head(n_tokens, 12)
         sequences = [*every_sequence(n_tokens, 3), *(rng.integers(0, n_tokens, size=t).tolist() for t in (5, 8, 12))]
         off = [(head([s])[0][0] - one_hot_rows(s, n_tokens), s) for s in sequences]
-        pattern.outputs(size, off, len(off) // 2, "its own token")
+        pattern.outputs(size, off, len(off) // 2, "the one-hot row of its own token")
 
 
 ### END HIDDEN TESTS
@@ -457,7 +465,7 @@ def _(rng):
         lengths = range(1, max_len + 1)
         sequences = [rng.permutation(max(n_tokens, length))[:length] % n_tokens for length in lengths]
         off = [(head([s])[0][0] - one_hot_rows(s, n_tokens)[:1], s) for s in sequences]
-        pattern.outputs(size, off, -1, "the first token")
+        pattern.outputs(size, off, -1, "the one-hot row of the first token")
 
 
 ### END HIDDEN TESTS
@@ -576,7 +584,7 @@ def _(rng):
             sequence = rng.permutation(max(n_tokens, length))[:length] % n_tokens
             X = one_hot_rows(sequence, n_tokens)
             off.append((head([sequence])[0][0] - wanted_keys(MINE, sequence) @ X, sequence))
-        pattern.outputs(size, off, -1, WORDS)
+        pattern.outputs(size, off, -1, f"the one-hot row of {WORDS}")
 
 
 ### END HIDDEN TESTS
@@ -812,6 +820,7 @@ def _(rng):
     demand(False, (same, weights), (same[:, :1], weights), X, 1.0)
     demand(False, (same, weights), (same[:, :2], weights), X, 1.0)
     demand(False, (same, weights), (same[:1], weights), X, 1.0)
+    demand(False, (same, weights), (same.reshape(2, 6), weights), X, 1.0)
     demand(False, (same, weights), (same, weights[:, :1]), X, 1.0)
     demand(True, (same[:1, :1], weights[:1, :1]), (same[:1, :1], weights[:1, :1]), X[:1], 0.001)
     tell()
@@ -1019,6 +1028,11 @@ def _(rng):
             if found.get(name) is None:
                 fail(f"No gradient reaches `{name}`.")
             compare(found[name], gradient, f"the gradient of `{name}`", atol=1e-3)
+    found = parameter_gradients(LearnedHead(3, 5, 4), one_hot(rng, 2, 6, n=3), of=0)
+    learns = any(found.get(f"{name}.weight") is not None and np.any(found[f"{name}.weight"]) for name in ("W_Q", "W_K"))
+    observe("a new head can learn where to look", learns, beside=True)
+    if not learns:
+        fail("In a new head no gradient reaches W_Q and W_K: with both at zero they stay there for ever.")
 
 
 @check("trained, it puts 0.95 of the attention on the right keys (content and first token, lengths 1 to 4)", points=1)
@@ -1257,6 +1271,217 @@ def _(rng):
 def _(rng):
     for n_tokens in (2, 1, 5, 4):
         judge_signs(n_tokens)
+
+
+### END HIDDEN TESTS
+
+# %% nbgrader={"grade_id": "ps7-circuit"}
+import matplotlib.pyplot as plt
+
+
+def causal_head(stream, W_Q, W_K, W_V):
+    """One head on the rows of a stream (..., T, d); no token sees what comes after it.
+
+    Returns its output (..., T, d_v) and its weights (..., T, T).
+    """
+    scores = (stream @ W_Q) @ (stream @ W_K).swapaxes(-1, -2) / np.sqrt(W_Q.shape[1])
+    scores = np.where(np.tri(scores.shape[-1], dtype=bool), scores, -np.inf)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = weights / weights.sum(axis=-1, keepdims=True)
+    return weights @ (stream @ W_V), weights
+
+
+def run_circuit(matrices, X):
+    """Two heads in a row on one stream. X: one-hot rows (..., T, n_tokens + 1), the first of them the begin token's.
+
+    matrices: what induction_circuit returns. Returns the output of head 2 (..., T, n_tokens), and the weights of head 1
+    and of head 2, (..., T, T).
+    """
+    of = {name: np.asarray(matrix, dtype=np.float64) for name, matrix in matrices.items()}
+    places = of["positions"][: X.shape[-2]]
+    stream = np.concatenate([X, np.broadcast_to(places, (*X.shape[:-1], places.shape[1]))], axis=-1)  # (..., T, d)
+    written, first = causal_head(stream, of["W_Q1"], of["W_K1"], of["W_V1"])
+    output, second = causal_head(stream + written, of["W_Q2"], of["W_K2"], of["W_V2"])
+    return output, first, second
+
+
+def keys_after_my_kind(sequence):
+    """Boolean (T + 1, T + 1), for begin and a sequence of T tokens: True where query i of head 2 should look at key j."""
+    tokens = np.asarray(sequence)
+    wanted = np.zeros((len(tokens) + 1, len(tokens) + 1), dtype=bool)
+    wanted[1:, 2:] = tokens[:, None] == tokens[None, :-1]  # key j comes after token j - 1
+    wanted = np.tril(wanted)
+    wanted[~wanted.any(axis=1), 0] = True  # what is new looks at begin
+    return wanted
+
+
+def draw_circuit(matrices, sequence, n_tokens):
+    """Draw where both heads look, for begin and a sequence of token numbers."""
+    output, *patterns = run_circuit(matrices, one_hot_rows([n_tokens, *sequence], n_tokens + 1))
+    names = ["begin", *("abcdefghijklmnopqrstuvwxyz"[token] for token in sequence)]
+    figure, axes = plt.subplots(1, 2, figsize=(1.5 + 0.9 * len(names), 1 + 0.45 * len(names)))
+    for number, (ax, pattern) in enumerate(zip(axes, patterns, strict=True), 1):
+        ax.imshow(pattern, cmap="Blues", vmin=0, vmax=1)
+        ax.set_xticks(range(len(names)), names, rotation=90)
+        ax.set_yticks(range(len(names)), names)
+        ax.set(title=f"head {number}", xlabel="key", ylabel="query")
+    figure.tight_layout()
+    plt.show()
+    print(f"guess after the last token: {np.round(output[-1], 2).tolist()}")
+
+
+# %% [markdown] nbgrader={"grade_id": "induction-circuit-task"}
+"""
+## Exercise 11: two heads that continue a text (3 points, optional)
+
+For the curious; nothing else builds on it. What comes next in `a b c a`? "The last time, `b` came after `a`" is a good
+guess. One head cannot make it, two heads in a row can: the *induction circuit* of the chapter. Compose it of a head that
+looks at the token before, as in exercise 4, and one that looks by content, as in exercise 2. `run_circuit` above says
+exactly how they are put together:
+
+- A begin token, number `n_tokens`, stands before each sequence, at place 0. A row of the **stream** holds the token's one-hot
+  row (n_tokens + 1) and, on its right, its row of `positions` (max_len + 1, d_pos). Its width is d = n_tokens + 1 + d_pos.
+- Head 1 reads the stream, and its output is **added** to the stream: `W_V1` is (d, d). Columns in which `positions` is zero
+  throughout are free space for what it writes.
+- Head 2 reads the stream as it is then. Its output is the guess: `W_V2` is (d, n_tokens).
+- Both are causal: a token sees itself and what came before it. Each divides its scores by the root of its own d_qk.
+
+`induction_circuit(n_tokens, max_len)` returns a dict with `"W_Q1"`, `"W_K1"`, `"W_V1"`, `"W_Q2"`, `"W_K2"`, `"W_V2"` and
+`"positions"`, such that in each row of **head 2** but begin's own
+
+- **a token attends to all tokens that came directly after an earlier token of its kind**: in `a b c a` the last `a` looks at
+  `b`; in `a b a c a` the last `a` shares its attention between `b` and `c`; in `a a` the second `a` looks at itself, as it came after the first;
+- **a token that is new attends to begin**;
+- **the output** is the mean of the one-hot rows of the tokens looked at, and zero for a token that is new.
+
+`keys_after_my_kind(sequence)` is this wish as a Boolean table. As before: together at least 0.99 of the attention on the right
+keys, outputs within 0.05, for **every** sequence up to length 4 and for others up to length `max_len`, any `n_tokens` from 1
+on and any `max_len` from 2 on. Where head 1 looks and what it writes is your affair; only head 2 is judged.
+
+Two questions to begin with: what must a key of head 2 know that no token knows of itself? And how should the score of begin
+compare with that of a right key, and with that of a wrong one? `draw_circuit(induction_circuit(3, 6), [0, 1, 2, 0], 3)` draws both heads.
+"""
+
+
+# %% nbgrader={"grade_id": "induction-circuit", "solution": true}
+def induction_circuit(n_tokens, max_len):
+    """Matrices of two heads: each token of head 2 looks at what came after earlier tokens of its kind, else at begin.
+
+    Rows of the stream have the width d = n_tokens + 1 + d_pos; the begin token has the number n_tokens and stands first.
+    Returns a dict: "W_Q1" and "W_K1" (d, d_qk), "W_V1" (d, d), "W_Q2" and "W_K2" (d, d_qk, not necessarily the same),
+    "W_V2" (d, n_tokens) and "positions" (max_len + 1, d_pos).
+    """
+    ### BEGIN SOLUTION
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens  # the parts of a row: the token, its place, and free space for the token before it
+    token, place, before = slice(n_tokens), slice(kinds, kinds + places), slice(-n_tokens, None)
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[place] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1)  # each place asks for the one before it
+    W_K1[place] = np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[token, before] = np.eye(n_tokens)  # the token found there is written into the free space
+    scale = ENOUGH * np.sqrt(kinds)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[token] = 2 * scale * np.eye(n_tokens, kinds)  # "does a token of my kind stand before you?"
+    W_K2[before] = np.eye(n_tokens, kinds)
+    W_Q2[token, n_tokens] = scale  # "are you begin?", half as strongly
+    W_K2[n_tokens, n_tokens] = 1
+    W_V2 = np.eye(d, n_tokens)  # the token looked at; nothing for begin
+    positions = np.eye(places, places + n_tokens)  # the last columns are the free space
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": W_V2,
+        "positions": positions,
+    }
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "induction-circuit-tests", "points": 3}
+matrices = induction_circuit(3, 6)
+assert isinstance(matrices, dict), "induction_circuit returns a dict with seven entries."
+for name in ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2", "positions"):
+    assert matrices.get(name) is not None, f'The entry "{name}" is missing.'
+table = np.asarray(matrices["positions"])
+assert table.ndim == 2 and len(table) >= 7, (
+    f"positions needs a row for begin and one for each of 6 places, not the shape {table.shape}."
+)
+width = 4 + table.shape[1]
+for name in ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2"):
+    found = np.shape(matrices[name])
+    assert len(found) == 2 and found[0] == width, (
+        f"{name} should have a row for each column of the stream, {width} (three tokens, begin and the "
+        f"{table.shape[1]} of positions), but its shape is {found}."
+    )
+assert np.shape(matrices["W_V1"])[1] == width, f"Head 1 writes to the stream: W_V1 is ({width}, {width}) here."
+assert np.shape(matrices["W_V2"])[1] == 3, "The guess is one of three tokens, so W_V2 has three columns here."
+guess, _, weights = run_circuit(matrices, one_hot_rows([3, 0, 1, 2, 0], 4))
+assert weights[4].argmax() == 2, (
+    "In begin a b c a the last a should look most at b, which came after the first a; it looks at "
+    f"{['begin', 'the first a', 'b', 'c', 'itself'][weights[4].argmax()]}."
+)
+assert guess[4].argmax() == 1, f"After begin a b c a the guess should be b; the output is {guess[4].round(2).tolist()}."
+assert weights[3].argmax() == 0, "In begin a b c a the token c is new: it should look most at begin."
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, observe
+from set_checks import SIZES, Induction, circuit_of
+
+pattern = Induction()
+
+
+def own_circuit(n_tokens, max_len):
+    size = f"{n_tokens} tokens and max_len {max_len}"
+    return circuit_of(induction_circuit(n_tokens, max_len), size, max_len, n_tokens), size
+
+
+def begun(n_tokens, sequences):
+    return [(n_tokens, *(int(token) for token in sequence)) for sequence in sequences]
+
+
+def probe(n_tokens, max_len):
+    """A sequence in which tokens are new, come again, and follow one of their own kind."""
+    return begun(n_tokens, [[token % n_tokens for token in (0, 1, 2, 0, 0, 1, 3)][:max_len]])[0]
+
+
+def judge(n_tokens, max_len, sequences):
+    circuit, size = own_circuit(n_tokens, max_len)
+    seen = circuit([probe(n_tokens, max_len)])[2][0]
+    observe(f"where head 1 looks, {size}", (seen >= 0.5 * seen.max(axis=1, keepdims=True)).tolist())
+    pattern.attention(circuit, size, begun(n_tokens, sequences), probe(n_tokens, max_len))
+
+
+@check("head 2 looks at what came after its kind, or at begin: every sequence up to length 4", points=1)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        judge(n_tokens, max_len, every_sequence(n_tokens, min(4, max_len)))
+
+
+@check("and in longer sequences up to max_len", points=0.5)
+def _(rng):
+    for n_tokens, max_len in [(3, 12), (5, 7), (2, 20), (4, 9)]:
+        random = [rng.integers(0, n_tokens, size=length) for length in range(5, max_len + 1)]
+        for length in (max_len, max_len):
+            random.append(rng.integers(0, n_tokens, size=length))
+        once = [[0] + [1] * (max_len - 1), [1] * (max_len - 1) + [0], [0] * max_len]
+        judge(n_tokens, max_len, [*random, *once])
+
+
+@check("each output is the mean of what is looked at, and zero for a token that is new", points=0.5)
+def _(rng):
+    for n_tokens, max_len in SIZES:
+        circuit, size = own_circuit(n_tokens, max_len)
+        random = [rng.integers(0, n_tokens, size=length) for length in range(1, max_len + 1)]
+        sequences = [*every_sequence(n_tokens, min(3, max_len)), *random]
+        off = []
+        for sequence in [*begun(n_tokens, sequences), probe(n_tokens, max_len)]:
+            right = keys_after_my_kind(sequence[1:])
+            tokens = one_hot_rows(sequence, n_tokens + 1)[:, :n_tokens]  # begin counts as zeros
+            wanted = right @ tokens / right.sum(axis=1, keepdims=True)
+            off.append(((circuit([sequence])[0][0] - wanted)[1:], sequence))
+        pattern.outputs(size, off, -1, "the mean of the one-hot rows of the tokens to look at, zero where one is new")
 
 
 ### END HIDDEN TESTS

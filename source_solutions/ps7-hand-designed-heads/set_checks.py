@@ -15,13 +15,12 @@ def letters_of(sequence):
     return ["abcdefghijklmnopqrstuvwxyz"[token] for token in sequence]
 
 
-def put_together(answer, function, size, longest, kinds, width=None):
-    """The grader's head, in float64, with the matrices that the student's `function` answers for this `size`, a text.
+def matrices_of(answer, function, size, longest, kinds, heads):
+    """A student's matrices: float64 arrays by name, if their form is right. `size` says in words what they are for.
 
-    kinds: different rows of X. longest: rows that a table of positions must have. width: of the outputs, that of X
-    where none is given. Returns a function of sequences of one length, (N, T): output (N, T, d_v), weights (N, T, T).
+    kinds: different rows of X. longest: rows that a table of positions must have. heads: for the end of the names of
+    each head's matrices the columns of its W_V, or None where they are as many as its rows.
     """
-    width = kinds if width is None else width
 
     def form(sentence):
         observe(f"form for {size}", sentence)
@@ -29,10 +28,11 @@ def put_together(answer, function, size, longest, kinds, width=None):
 
     if not isinstance(answer, dict):
         form(f"`{function}` should return a dict with the matrices under their names.")
+    names = [f"{name}{head}" for head in heads for name in ("W_Q", "W_K", "W_V")]
     found = {}
-    for name in ("W_Q", "W_K", "W_V", "positions"):
+    for name in [*names, "positions"]:
         if answer.get(name) is None:
-            if name != "positions":
+            if name in names:
                 form(f'The entry "{name}" is missing.')
             continue
         found[name] = to_array(answer[name], f'"{name}"')
@@ -45,14 +45,28 @@ def put_together(answer, function, size, longest, kinds, width=None):
     if table is not None and len(table) < longest:
         form(f'With {size} "positions" has {len(table)} rows, which is too few for a sequence of {longest}.')
     rows = kinds + (0 if table is None else table.shape[1])
-    for name in ("W_Q", "W_K", "W_V"):
+    for name in names:
         if len(found[name]) != rows:
             form(f'With {size} "{name}" has {len(found[name])} rows; token and position have {rows} columns.')
-    if found["W_Q"].shape[1] != found["W_K"].shape[1] or found["W_Q"].shape[1] == 0:
-        form('"W_Q" and "W_K" should have equally many columns.')
-    if found["W_V"].shape[1] != width:
-        form(f'With {size} "W_V" has {found["W_V"].shape[1]} columns; the outputs have width {width}.')
+    for head, width in heads.items():
+        W_Q, W_K, W_V = (found[f"{name}{head}"] for name in ("W_Q", "W_K", "W_V"))
+        if W_Q.shape[1] != W_K.shape[1] or W_Q.shape[1] == 0:
+            form(f'"W_Q{head}" and "W_K{head}" should have equally many columns.')
+        if W_V.shape[1] != (width or rows):
+            what = "the outputs have" if width else "the stream, to which its output is added, has"
+            form(f'With {size} "W_V{head}" has {W_V.shape[1]} columns; {what} width {width or rows}.')
     observe(f"form for {size}", "in order")
+    return found
+
+
+def put_together(answer, function, size, longest, kinds, width=None):
+    """The grader's head, in float64, with a student's matrices; arguments as for `matrices_of`.
+
+    width: of the outputs, that of X where none is given. Returns a function of sequences of one length, (N, T): output
+    (N, T, d_v), weights (N, T, T).
+    """
+    found = matrices_of(answer, function, size, longest, kinds, {"": kinds if width is None else width})
+    table = found.get("positions")
 
     def head(sequences):
         X = np.eye(kinds)[np.array(sequences, dtype=int)]
@@ -66,6 +80,23 @@ def put_together(answer, function, size, longest, kinds, width=None):
         return weights @ V, weights
 
     return head
+
+
+def circuit_of(answer, size, max_len, n_tokens):
+    """The grader's circuit of two heads, in float64, with a student's matrices; arguments as for `matrices_of`.
+
+    Returns a function of sequences of one length, begin first, (N, T): output of head 2 (N, T, n_tokens), its weights
+    and those of head 1, (N, T, T).
+    """
+    kinds = n_tokens + 1
+    found = matrices_of(answer, "induction_circuit", size, max_len + 1, kinds, {"1": None, "2": n_tokens})
+    found.setdefault("positions", np.zeros((max_len + 1, 0)))
+
+    def circuit(sequences):
+        output, first, second = reference.run_circuit(found, np.eye(kinds)[np.array(sequences, dtype=int)])
+        return output, second, first
+
+    return circuit
 
 
 def coarse(share):
@@ -86,6 +117,9 @@ class Pattern:
     def wanted(self, sequence):
         return reference.wanted_keys(self.task, sequence)
 
+    def letters(self, sequence):
+        return letters_of(sequence)
+
     def attention(self, head, size, sequences, probe):
         """Demand 0.99 of the attention on the right keys, for sequences in the order of their lengths."""
         failing, least = None, 1.0
@@ -103,7 +137,7 @@ class Pattern:
         if failing is None:
             return
         sequence, weights, query, share = failing
-        letters = letters_of(sequence)
+        letters = self.letters(sequence)
         self.draw(
             weights,
             self.wanted(sequence),
@@ -124,8 +158,8 @@ class Pattern:
         )
         if worst > 0.05 + 1e-9:
             fail(
-                f"With {size} and the sequence {' '.join(letters_of(sequence))}, an output is off by {worst:.3g}; "
-                f"0.05 is allowed. Each output should be the one-hot row of {row}."
+                f"With {size} and the sequence {' '.join(self.letters(sequence))}, an output is off by {worst:.3g}; "
+                f"0.05 is allowed. Each output should be {row}."
             )
 
     def draw(self, weights, wanted, letters, says):
@@ -139,3 +173,16 @@ class Pattern:
                 lambda: attention_beside(weights, wanted, letters, title),
                 f"Your attention pattern for the sequence {text}{begin} {says}",
             )
+
+
+class Induction(Pattern):
+    """The judgement of head 2 of the circuit, in sequences that open with begin."""
+
+    def __init__(self):
+        super().__init__("induction", "what came after its own kind, or begin")
+
+    def wanted(self, sequence):
+        return reference.keys_after_my_kind(sequence[1:])
+
+    def letters(self, sequence):
+        return ["begin", *letters_of(sequence[1:])]

@@ -122,6 +122,92 @@ def features_without_batches(X, order=2):
     return np.concatenate(parts, axis=1)
 
 
+@wrong(
+    "feature_map",
+    says="The factor 1/n! enters twice, once from each of the two rows, so each row should carry its square root.",
+)
+def features_with_factor_on_both_sides(X, order=2):
+    X = np.asarray(X)
+    parts = [np.ones((*X.shape[:-1], 1))]
+    block = parts[0]
+    for n in range(1, order + 1):
+        block = (block[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(block / math.factorial(n))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="You let every mixed product of n entries occur n times; how often it occurs depends on which entries are"
+    " equal, as x1 x2 x3 occurs six times in (q . k)^3 and x1 x1 x2 three times.",
+)
+def features_of_n_occurrences(X, order=2):
+    D = X.shape[-1]
+    columns = [np.ones(X.shape[:-1])]
+    for n in range(1, order + 1):
+        for combo in itertools.combinations_with_replacement(range(D), n):
+            times = n if len(set(combo)) > 1 else 1
+            product = np.prod(X[..., list(combo)], axis=-1)
+            columns.append(np.sqrt(times / math.factorial(n)) * product)
+    return np.stack(columns, axis=-1)
+
+
+@wrong("feature_map", says="Your features end with the cubes, whatever the order is.")
+def features_up_to_the_cube(X, order=2):
+    one = np.ones((*X.shape[:-1], 1))
+    parts = [one, X]
+    if order >= 2:
+        square = (X[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(square / np.sqrt(2))
+    if order >= 3:
+        cube = (square[..., :, None] * X[..., None, :]).reshape((*X.shape[:-1], -1))
+        parts.append(cube / np.sqrt(6))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="Your function takes the first axis for the tokens and melts the others; any number of batch axes may "
+    "stand in front. Count axes from the end.",
+)
+def features_of_rows_only(X, order=2):
+    result = []
+    for x in X:
+        x = np.ravel(x)
+        phi = [np.ones(1)]
+        power = np.ones(1)
+        for n in range(1, order + 1):
+            power = np.outer(power, x).ravel()
+            phi.append(power / math.sqrt(math.factorial(n)))
+        result.append(np.concatenate(phi))
+    return np.array(result)
+
+
+@wrong(
+    "feature_map",
+    says="Your features are elu(x) + 1, which other linear attention uses; here their products are to be the first"
+    " terms of the exponential series.",
+)
+def features_of_elu(X, order=2):
+    X = np.asarray(X)
+    return np.where(X > 0, X + 1, np.exp(np.minimum(X, 0)))
+
+
+@wrong(
+    "feature_map",
+    says="Two things: you bring the rows to length 1 first, where they are used as they are; and the factor enters"
+    " from both rows, so each should carry its square root.",
+)
+def features_of_unit_rows_with_factor_on_both_sides(X, order=2):
+    X = X / np.linalg.norm(X, axis=-1, keepdims=True)
+    block = np.ones((*X.shape[:-1], 1))
+    blocks = [block]
+    for n in range(1, order + 1):
+        block = np.einsum("...i,...j->...ij", block, X).reshape(*X.shape[:-1], -1) / n
+        blocks.append(block)
+    return np.concatenate(blocks, axis=-1)
+
+
 @right("feature_map")
 def features_of_all_tensors(X, order=2):
     parts, power = [np.ones((*X.shape[:-1], 1), dtype=X.dtype)], np.ones((*X.shape[:-1], 1), dtype=X.dtype)
@@ -214,6 +300,57 @@ edited(
 )
 
 
+@wrong("feature_dimension", says="Your formula ends with the cubes, whatever the order is.")
+def dimension_up_to_the_cube(D, order):
+    M = 1 + D
+    if order >= 2:
+        M += D * (D + 1) // 2
+    if order >= 3:
+        M += D * (D + 1) * (D + 2) // 6
+    return M
+
+
+@wrong(
+    "feature_dimension",
+    says="You count products of one or two different entries; from order 3 on there are products of three and more.",
+)
+def dimension_of_two_entries_at_most(D, order):
+    total = 1
+    for n in range(1, order + 1):
+        pure = D
+        mixed = (n - 1) * D * (D - 1) // 2
+        total += pure + mixed
+    return total
+
+
+@wrong(
+    "feature_dimension",
+    says="You let every entry have each exponent from 0 to the order; together they may not be more than the order.",
+)
+def dimension_of_single_exponents(D, order):
+    return (order + 1) ** D
+
+
+@wrong(
+    "feature_dimension",
+    says="You count the products of exactly `order` entries and the 1; those in between belong to it, too, for "
+    "they are other products.",
+)
+def dimension_of_highest_power_and_one(D, order):
+    if order == 1:
+        return D + 1
+    return math.comb(D + order - 1, order) + 1
+
+
+@wrong(
+    "feature_dimension",
+    says="You divide the number of ordered products by n!; products in which an entry occurs twice have fewer "
+    "orders, so that is too few. And the constant 1 is missing.",
+)
+def dimension_ordered_divided(D, order):
+    return sum(D**n // math.factorial(n) for n in range(1, order + 1))
+
+
 @right("feature_dimension")
 def dimension_by_degrees(D, order):
     return sum(math.comb(n + D - 1, n) for n in range(order + 1))
@@ -285,8 +422,8 @@ edited(
 
 @wrong(
     "linear_attention",
-    says="Your result is right, but on the way there stands the L x L table of weights that linear attention is made "
-    "to avoid: multiply key features and values first.",
+    says="Your result is right, but on the way there stands the L x L table that linear attention is made to avoid, "
+    "above the fraction or below it. What can be summed over the keys before any query comes?",
 )
 def attention_with_the_table(Q, K, V, order=2):
     phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
@@ -294,7 +431,7 @@ def attention_with_the_table(Q, K, V, order=2):
     return (weights @ V) / weights.sum(axis=-1, keepdims=True)
 
 
-@wrong("linear_attention", says="Each query sees the keys up to its own place only; there is no mask in this set.")
+@wrong("linear_attention", says="Each query sees the keys up to its own place only; here it sees them all.")
 def attention_causal(Q, K, V, order=2):
     phi_q, phi_k = feature_map(Q, order), feature_map(K, order)  # (..., L, M)
     sums = np.cumsum(phi_k[..., None] * V[..., None, :], axis=-3)
@@ -333,6 +470,82 @@ def attention_by_the_series(Q, K, V, order=2):
         term = term * t / n
         weights = weights + term
     return weights @ V / weights.sum(axis=-1, keepdims=True)
+
+
+@wrong(
+    "linear_attention",
+    says="You sum the key features over axis 0. That is the tokens' axis only without a batch; count from the end.",
+)
+def attention_keys_summed_over_axis_zero(Q, K, V, order=2):
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    kv = np.swapaxes(phi_k, -1, -2) @ V
+    z = phi_k.sum(axis=0)
+    below = (phi_q * z).sum(axis=-1, keepdims=True)
+    return phi_q @ kv / below
+
+
+@wrong(
+    "linear_attention",
+    says="You put all sequences of the batch in one line, so that queries see keys of other sequences; each "
+    "sequence has keys of its own.",
+)
+def attention_over_the_whole_batch(Q, K, V, order=2):
+    shape, D = (V.shape, V.shape[-1])
+    phi_q = feature_map(np.reshape(Q, (-1, D)), order)
+    phi_k = feature_map(np.reshape(K, (-1, D)), order)
+    memory = phi_k.T @ np.reshape(V, (-1, D))
+    total = phi_q @ phi_k.sum(axis=0)
+    return (phi_q @ memory / total[:, None]).reshape(shape)
+
+
+@wrong(
+    "linear_attention",
+    says="You hold the sum of the weights at 1 or more; it may be smaller, and then the weights no longer sum to 1.",
+)
+def attention_sum_held_above_one(Q, K, V, order=2):
+    phi_q, phi_k = (feature_map(Q, order), feature_map(K, order))
+    numerator = phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+    denominator = phi_q @ phi_k.sum(axis=-2)[..., None]
+    return numerator / np.maximum(denominator, 1.0)
+
+
+@wrong(
+    "linear_attention",
+    says="You subtract the mean key; softmax does not notice that, but the first terms of the series do.",
+)
+def attention_of_centred_keys(Q, K, V, order=2):
+    K = K - K.mean(axis=-2, keepdims=True)
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    above = phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+    below = phi_q @ phi_k.sum(axis=-2, keepdims=True).swapaxes(-1, -2)
+    return above / below
+
+
+@wrong(
+    "linear_attention",
+    says="You divide features by their sums; it is the weights, products of features, that are divided by their "
+    "sum over the keys.",
+)
+def attention_of_normalised_features(Q, K, V, order=2):
+    phi_q = feature_map(Q, order)
+    phi_k = feature_map(K, order)
+    phi_q = phi_q / phi_q.sum(axis=-1, keepdims=True)
+    phi_k = phi_k / phi_k.sum(axis=-2, keepdims=True)
+    return phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+
+
+@wrong(
+    "linear_attention",
+    says="Two things: you do not hand the order on to the feature map; and you sum the key features over axis 0, "
+    "which is the tokens' axis only without a batch.",
+)
+def attention_order_ignored_and_axis_zero(Q, K, V, order=2):
+    fq, fk = (feature_map(Q), feature_map(K))
+    kv = np.swapaxes(fk, -1, -2) @ V
+    z = np.sum(fk, axis=0)
+    return fq @ kv / np.sum(fq * z, axis=-1, keepdims=True)
 
 
 @right("linear_attention")
@@ -442,6 +655,45 @@ edited(
 )
 
 
+@wrong("multiplications", says="Your number of features is that of order 1, whatever the order is.")
+def count_of_order_one(L, D, order):
+    M = D + 1
+    return 2 * L * M * D + L * M
+
+
+@wrong(
+    "multiplications",
+    says="Your number of features counts the powers of single entries; products of different entries, such as x1 "
+    "x2, are missing.",
+)
+def count_of_single_powers(L, D, order):
+    M = 1 + order * D
+    key_value = M * L * D
+    query = L * M * D
+    below = L * M
+    return key_value + query + below
+
+
+@wrong(
+    "multiplications",
+    says="Your number of features counts products of different entries only; an entry may occur several times, as "
+    "in x1 x1.",
+)
+def count_of_different_entries(L, D, order):
+    M = sum(math.comb(D, n) for n in range(order + 1))
+    return L * M * (2 * D + 1)
+
+
+@wrong(
+    "multiplications",
+    says="Two things: your number of features counts the powers of single entries only; and you count the "
+    "divisions as well.",
+)
+def count_of_single_powers_with_divisions(L, D, order):
+    M = 1 + order * D
+    return 2 * L * M * D + L * M + L * D
+
+
 @right("multiplications")
 def count_step_by_step(L, D, order):
     M = math.factorial(D + order) // (math.factorial(D) * math.factorial(order))
@@ -490,6 +742,30 @@ def cheaper_from_M(student_id):
     return [45, 2145, 495]
 
 
+edited(
+    "answer_cheaper_from",
+    "cheaper_than_the_scores_alone",
+    "[48, 2162, 526]",
+    "[96, 4324, 1052]",
+    says="You compare with L^2 D multiplications, those of the scores alone; softmax attention also averages the "
+    "values, which takes as many once more.",
+)
+edited(
+    "answer_cheaper_from",
+    "cheaper_from_powers_of_two",
+    "[48, 2162, 526]",
+    "[64, 4096, 1024]",
+    says="You name powers of two; the first whole number from which it is cheaper lies before them.",
+)
+edited(
+    "answer_cheaper_from",
+    "cheaper_with_the_highest_power_only",
+    "[48, 2162, 526]",
+    "[39, 2097, 351]",
+    says="Your number of features counts the products of exactly `order` entries; shorter ones and the 1 belong to it.",
+)
+
+
 @right("answer_cheaper_from")
 def cheaper_by_search(student_id):
     def first(D, order):
@@ -530,6 +806,411 @@ def orders_from_three(student_id):
     return [3, 5]
 
 
+@wrong(
+    "answer_orders",
+    says="Order 5 is missing: however close it is to the exponential near 0, far out on the negative side its "
+    "highest power wins.",
+)
+def orders_below_five(student_id):
+    answer_orders = [1, 3]
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name the low orders; it is not how high the order is that counts, but the sign of its highest power "
+    "far out on the negative side.",
+)
+def orders_low(student_id):
+    answer_orders = [1, 2, 3]
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name no order; for t far on the negative side a term of odd power is larger than all others, also "
+    "than the 1.",
+)
+def orders_none(student_id):
+    answer_orders = []
+    return answer_orders
+
+
+@wrong(
+    "answer_orders",
+    says="You name even orders. With an even highest power the sum of the first terms stays positive for every t.",
+)
+def orders_even_above_two(student_id):
+    answer_orders = [4, 6]
+    return answer_orders
+
+
 @right("answer_orders")
 def orders_as_a_set(student_id):
     return {5.0, 1.0, 3.0}
+
+
+# ------------------------------------------------------------------------------- exercise 8: attention_step
+
+edited(
+    "attention_step",
+    "step_not_normalised",
+    " / (phi_q * z).sum(axis=-1)",
+    "",
+    says="Your weights do not sum to 1: the output is divided by the sum of the query's weights over the keys so far.",
+)
+edited(
+    "attention_step",
+    "step_values_forgotten",
+    "S = S + ",
+    "S = 0 * S + ",
+    says="Your state keeps the value of the latest token only; add each token's part to what was there.",
+)
+edited(
+    "attention_step",
+    "step_sum_of_keys_forgotten",
+    "z = z + phi_k",
+    "z = phi_k",
+    says="What you divide by is the weight of the latest key alone; it is a running sum, too.",
+)
+edited(
+    "attention_step",
+    "step_everything_forgotten",
+    "(0.0, 0.0) if state is None else state",
+    "(0.0, 0.0)",
+    says="Each step begins with an empty state in your function, so every token sees itself alone.",
+)
+edited(
+    "attention_step",
+    "step_order_ignored",
+    "feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)",
+    "feature_map(q[..., None, :]), feature_map(k[..., None, :])",
+    says="Your result does not depend on the order; hand it on to the feature map.",
+)
+edited(
+    "attention_step",
+    "step_queries_and_keys_swapped",
+    "feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)",
+    "feature_map(k[..., None, :], order), feature_map(q[..., None, :], order)",
+    says="Queries and keys have changed places: keys and values are written, queries ask.",
+)
+edited(
+    "attention_step",
+    "step_scaled",
+    "feature_map(q[..., None, :], order),",
+    "feature_map(q[..., None, :] / np.sqrt(q.shape[-1]), order),",
+    says="You divide the scores by the root of D; nothing is scaled in this set.",
+)
+edited(
+    "attention_step",
+    "step_output_and_sums_side_by_side",
+    "sum(axis=-1), (S, z)",
+    "sum(axis=-1), S, z",
+    says="You return three things; asked are two, the output and the state. Put what belongs to the state together.",
+)
+
+
+@wrong(
+    "attention_step",
+    says="Your output leaves the token itself out: it is answered before it is written. A token sees itself, too.",
+)
+def step_answers_before_it_writes(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, z = (0.0, 0.0) if state is None else state
+    written = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    if state is None:
+        return np.zeros_like(v), (written, z + phi_k)
+    return (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1), (written, z + phi_k)
+
+
+@wrong(
+    "attention_step",
+    says="You divide by the number of tokens so far; each query has a sum of weights of its own.",
+)
+def step_divided_by_the_number(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, n = (0.0, 0) if state is None else state
+    S = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    return (phi_q @ S)[..., 0, :] / (n + 1), (S, n + 1)
+
+
+@wrong(
+    "attention_step",
+    says="Your outputs are right, but your state grows with every token. What the queries need of all keys and values "
+    "are two running sums.",
+)
+def step_with_a_cache(state, q, k, v, order=2):
+    keys, values = (k[..., None, :], v[..., None, :]) if state is None else state
+    if state is not None:
+        keys, values = np.concatenate([keys, k[..., None, :]], -2), np.concatenate([values, v[..., None, :]], -2)
+    weights = feature_map(q[..., None, :], order) @ np.swapaxes(feature_map(keys, order), -1, -2)
+    return (weights @ values / weights.sum(axis=-1, keepdims=True))[..., 0, :], (keys, values)
+
+
+@wrong(
+    "attention_step",
+    says="Your function keeps something of its own beside the state that it is given, so texts that are read in turns "
+    "get mixed.",
+)
+def step_remembers_outside(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    kept = vars(step_remembers_outside)
+    if state is None:
+        kept.update(S=0.0, z=0.0)
+    kept["S"] = kept["S"] + np.swapaxes(phi_k, -1, -2) * v[..., None, :]
+    kept["z"] = kept["z"] + phi_k
+    return (phi_q @ kept["S"])[..., 0, :] / (phi_q * kept["z"]).sum(axis=-1), 1
+
+
+@wrong(
+    "attention_step",
+    says="You use the exponential itself; asked are the weights of exercise 3, the first terms of its series.",
+)
+def step_of_softmax(state, q, k, v, order=2):
+    keys, values = ([], []) if state is None else state
+    keys, values = [*keys, k], [*values, v]
+    powers = np.exp([(q * one).sum(axis=-1) for one in keys])[..., None]
+    return (powers * values).sum(axis=0) / powers.sum(axis=0), (keys, values)
+
+
+@wrong(
+    "attention_step",
+    says="Your function takes one text only; any number of leading axes may stand in front. Count axes from the end.",
+)
+def step_without_batches(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[None], order)[0], feature_map(k[None], order)[0]
+    S, z = (0.0, 0.0) if state is None else state
+    S, z = S + np.outer(phi_k, v), z + phi_k
+    return phi_q @ S / (phi_q @ z), (S, z)
+
+
+@right("attention_step")
+def step_with_a_column_of_ones(state, q, k, v, order=2):
+    phi_q, phi_k = (np.asarray(feature_map(x[..., None, :], order))[..., 0, :] for x in (q, k))
+    grown = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)
+    written = np.einsum("...m,...d->...md", phi_k, grown)
+    if state is not None:
+        written += state
+    answer = np.einsum("...m,...md->...d", phi_q, written)
+    return answer[..., :-1] / answer[..., -1:], written
+
+
+@right("attention_step")
+def step_with_a_dict(state, q, k, v, order=2):
+    rows = np.asarray(feature_map(np.stack([q, k], axis=-2), order))
+    phi_q, phi_k = rows[..., 0, :], rows[..., 1, :]
+    if state is None:
+        state = {"sum": np.zeros(phi_k.shape), "table": np.zeros((*v.shape, phi_k.shape[-1])), "tokens": 0}
+    state["sum"] = state["sum"] + phi_k
+    state["table"] = state["table"] + v[..., :, None] * phi_k[..., None, :]
+    state["tokens"] += 1
+    above = (state["table"] * phi_q[..., None, :]).sum(axis=-1)
+    return [above / (state["sum"] * phi_q).sum(axis=-1, keepdims=True), state]
+
+
+@right("attention_step")
+def step_by_moments(state, q, k, v, order=2):
+    grown = np.concatenate([v, np.ones((*v.shape[:-1], 1))], axis=-1)[..., None, :]
+    state = [0.0] * (order + 1) if state is None else list(state)
+    answer, q_power, k_power = 0.0, np.ones((*q.shape[:-1], 1)), np.ones((*k.shape[:-1], 1))
+    for n in range(order + 1):
+        if n:
+            q_power = (q_power[..., :, None] * q[..., None, :]).reshape(*q.shape[:-1], -1)
+            k_power = (k_power[..., :, None] * k[..., None, :]).reshape(*k.shape[:-1], -1)
+        state[n] = state[n] + k_power[..., None] * grown
+        answer = answer + (q_power[..., None, :] @ state[n])[..., 0, :] / math.factorial(n)
+    return answer[..., :-1] / answer[..., -1:], state
+
+
+survivor(
+    "attention_step",
+    "(phi_q @ S)[..., 0, :]",
+    "(phi_q @ S)[..., -1, :]",
+    "there is one row, which is the first and the last",
+)
+
+# ------------------------------------------------------------------------------ exercise 9: delta_attention
+
+edited(
+    "delta_attention",
+    "delta_by_sum",
+    "missing = v - k @ S",
+    "missing = v",
+    says="You add every value to what is there; the delta rule takes off first what the state already answers for the "
+    "key.",
+)
+edited(
+    "delta_attention",
+    "delta_step_size_ignored",
+    "beta[..., t, None, None] * missing",
+    "missing",
+    says="Your steps go all the way, whatever beta is.",
+)
+edited(
+    "delta_attention",
+    "delta_asks_with_the_query",
+    "v - k @ S",
+    "v - q @ S",
+    says="You take off what the state answers to the query; what counts for writing is its answer to the key.",
+)
+edited(
+    "delta_attention",
+    "delta_writes_at_the_query",
+    "np.swapaxes(k, -1, -2)",
+    "np.swapaxes(q, -1, -2)",
+    says="You write at the place of the query; a value is written at its key.",
+)
+edited(
+    "delta_attention",
+    "delta_reads_with_the_key",
+    "outputs.append(q @ S)",
+    "outputs.append(k @ S)",
+    says="Your outputs answer the key just written; it is the query that asks.",
+)
+edited(
+    "delta_attention",
+    "delta_sign_turned",
+    "S = S + np.swapaxes",
+    "S = S - np.swapaxes",
+    says="You take the difference off instead of adding it, so each step leads away from the value.",
+)
+edited(
+    "delta_attention",
+    "delta_forgets_the_rest",
+    "S = S + np.swapaxes",
+    "S = np.swapaxes",
+    says="Your state holds the latest token alone; what was written at other keys should stay.",
+)
+edited(
+    "delta_attention",
+    "delta_beta_for_values_only",
+    "missing = v - k @ S",
+    "missing = v - k @ S / np.maximum(beta[..., t, None, None], 1e-300)",
+    says="Your step size stands before the value alone; it stands before the whole difference.",
+)
+edited(
+    "delta_attention",
+    "delta_keys_made_unit",
+    "K[..., t, None, :], V",
+    "K[..., t, None, :] / np.linalg.norm(K[..., t, None, :], axis=-1, keepdims=True), V",
+    says="You divide the keys by their lengths; they are used as they are.",
+)
+edited(
+    "delta_attention",
+    "delta_steps_of_the_first_token",
+    "beta[..., t, None, None]",
+    "beta[..., :1, None]",
+    says="All your steps have the size of the first one; each token brings its own.",
+)
+
+
+@wrong("delta_attention", says="You answer a query before its own token is written; writing comes first.")
+def delta_reads_before_it_writes(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    outputs = []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        outputs.append(q @ S)
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="All your queries ask the state at the end of the text; each asks it as it is after its own token.",
+)
+def delta_reads_at_the_end(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    for t in range(K.shape[-2]):
+        k, v = K[..., t, None, :], V[..., t, None, :]
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+    return Q @ S
+
+
+@wrong(
+    "delta_attention",
+    says="Your whole state is multiplied by 1 − beta at every token; only what it answers for this key should give "
+    "way.",
+)
+def delta_by_decay(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    outputs = []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        step = beta[..., t, None, None]
+        S = (1 - step) * S + step * np.swapaxes(k, -1, -2) @ v
+        outputs.append(q @ S)
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="You divide the outputs by a sum of weights, as for an average. The delta rule's state answers with values, "
+    "not with sums: nothing is divided.",
+)
+def delta_normalised(Q, K, V, beta):
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    z, outputs = 0.0, []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * (v - k @ S))
+        z = z + k
+        outputs.append(q @ S / (q * z).sum(axis=-1, keepdims=True))
+    return np.concatenate(outputs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="Your function takes exactly two axes; any number of batch axes may stand in front. Count axes from the end.",
+)
+def delta_without_batches(Q, K, V, beta):
+    S, outputs = np.zeros((K.shape[1], V.shape[1])), []
+    for q, k, v, step in zip(Q, K, V, beta, strict=True):
+        S = S + step * np.outer(k, v - k @ S)
+        outputs.append(q @ S)
+    return np.stack(outputs)
+
+
+@right("delta_attention")
+def delta_as_a_product(Q, K, V, beta):
+    D = K.shape[-1]
+    S = np.zeros((*K.shape[:-2], D, V.shape[-1]))
+    outputs = np.empty(V.shape)
+    for t in range(K.shape[-2]):
+        k, step = K[..., t, :], np.asarray(beta)[..., t, None, None]
+        keeps = np.eye(D) - step * k[..., :, None] * k[..., None, :]
+        S = keeps @ S + step * k[..., :, None] * V[..., t, None, :]
+        outputs[..., t, :] = np.einsum("...d,...de->...e", Q[..., t, :], S)
+    return outputs
+
+
+@right("delta_attention")
+def delta_text_by_text(Q, K, V, beta):
+    *leading, L, D = V.shape
+    flat = [array.reshape(-1, L, D).astype(float) for array in (Q, K, V)]
+    outputs = []
+    for queries, keys, values, steps in zip(*flat, np.reshape(beta, (-1, L)), strict=True):
+        table = np.zeros((D, D))
+        for q, k, v, step in zip(queries, keys, values, steps, strict=True):
+            table += step * np.outer(k, v - k @ table)
+            outputs.append(q @ table)
+    return np.reshape(outputs, (*leading, L, D)).tolist()
+
+
+@right("delta_attention")
+def delta_with_what_was_written(Q, K, V, beta):
+    """Without a state: what each token writes, found one after the other, and then causal attention over it."""
+    scores = np.tril(K @ np.swapaxes(K, -1, -2), -1)
+    written = np.zeros(V.shape)
+    for t in range(K.shape[-2]):
+        answer = (scores[..., t, None, :] @ written)[..., 0, :]
+        written[..., t, :] = beta[..., t, None] * (V[..., t, :] - answer)
+    return np.tril(Q @ np.swapaxes(K, -1, -2)) @ written
+
+
+survivor(
+    "delta_attention",
+    "K.shape[:-2]",
+    "K.shape[:not 2]",
+    "a state of zeros without leading axes gets them when the first token is written",
+)

@@ -15,9 +15,9 @@ r"""
 
 Attention compares every token with every token: twice as long a sequence costs four times as much. Replace the
 exponential by the first terms of its series, and the same kind of average can be had at a cost that grows only in
-proportion to the length. You build it, count what it costs, and find where it breaks. It goes with the chapter *Linear
-attention* of the book. 30 points: 26 are graded automatically, and 4, for the written answer, by a person. Plan three
-hours.
+proportion to the length. You build it, count what it costs, and find where it breaks. Then you read token by token, with a
+state of fixed size, and write into it in two ways. It goes with the chapter *Linear attention* of the book. 39 points: 35 are
+graded automatically, and 4, for the written answer, by a person. Plan four hours.
 
 **How to work, in two minutes**
 
@@ -38,7 +38,7 @@ again with a right one in its place, so that one mistake costs only once.
 **Conventions** in this set
 
 - Tokens stand in rows: arrays are `(..., L, D)`. The dots are batch axes; any number of them works, also none.
-- **No score in this set is divided by $\sqrt D$**, and there is no mask. Values have the width of the queries and keys, D.
+- **No score in this set is divided by $\sqrt D$**, and only exercise 8 has a mask. Values have the width of the queries and keys, D.
 - Functions take float32 or float64 NumPy arrays and never change them. The type of what you return is free. It is
   compared with the right result to within 1e-6 (1e-4 for float32 inputs). Use NumPy; PyTorch is not needed.
 
@@ -144,6 +144,7 @@ def features(X, *order):
     found = to_array(feature_map(given, *order), "the result of `feature_map`")
     if getattr(feature_map, "_changed", None) or not np.array_equal(given, X):
         fail("`feature_map` changes its input in place; work on a copy of it.")
+    observe(f"axes before the features of {X.shape}", list(found.shape[:-1]))
     if found.ndim != X.ndim or found.shape[:-1] != X.shape[:-1]:
         fail(f"X has shape {X.shape} and your features {found.shape}; all axes but the last should be the same.")
     return found
@@ -384,6 +385,7 @@ def _(rng):
     for sizes in [dict(L=1), dict(D=1), dict(L=1, D=1)]:
         agrees(linear_attention, *inputs(rng, 2, **sizes))
     agrees(linear_attention, *inputs(rng, scale=10.0))
+    agrees(linear_attention, np.full((1, 2), -0.4), np.ones((1, 2)), rng.normal(size=(1, 2)), 1)  # weights sum to 0.2
     agrees(linear_attention, *(array.astype(np.float32) for array in near(rng, 2)))
     Q, K, V = inputs(rng, 2)
     agrees(linear_attention, np.repeat(Q, 2, axis=1)[:, ::2], np.asfortranarray(K), np.repeat(V, 2, axis=2)[..., ::2])
@@ -568,6 +570,243 @@ C(D + order, order) grows like D^order / order!: for order 2 and D = 64 it is 21
   **and** so it pays only for sequences longer than about M (or than such a number, as 2162 in exercise 5). "It gets
   slower" or "it needs more memory" alone is not this consequence. Both halves are needed.
 """
+
+# %% [markdown] nbgrader={"grade_id": "attention-step-task"}
+r"""
+## Exercise 8: one token at a time (5 points)
+
+Now with a **causal mask**, the only exercise here that has one: query t may see the keys 1 to t. Then the sums over the keys
+are *running* sums, and linear attention is a recurrent network: it reads a token, adds it to a state, and answers.
+
+`attention_step(state, q, k, v, order)` does one such step. `q`, `k` and `v` (..., D) belong to one token, with any number of
+leading axes. `state` is `None` before the first token and afterwards whatever your last call returned. It returns
+`(output, state)`:
+
+- `output` (..., D) is the average of the values of all tokens **so far, this one included**, with the weights of exercise 3;
+- `state` is made of arrays (one, or several in a tuple, list or dict). What is in it is up to you, but it **must not grow**: after a
+  thousand tokens it holds as many numbers as after one. A list of all keys and values is the *KV cache* that softmax attention needs.
+- Everything the function remembers is in the state: several texts may be read in turns.
+
+You may call `feature_map`. Products of queries and keys are such that the sum below the fraction is positive.
+"""
+
+
+# %% nbgrader={"grade_id": "attention-step", "solution": true}
+def attention_step(state, q, k, v, order=2):
+    """One step of causal linear attention.
+
+    state: None at the beginning of a text, then what the step before returned. q, k, v: one token's (..., D).
+    order: a whole number >= 1. Returns (output (..., D), state); the size of the state depends on D, order and the
+    leading axes alone.
+    """
+    ### BEGIN SOLUTION
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)  # (..., 1, M)
+    S, z = (0.0, 0.0) if state is None else state
+    S = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :]  # (..., M, D)
+    z = z + phi_k  # (..., 1, M)
+    return (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1), (S, z)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "attention-step-tests", "points": 5}
+Q = np.array([[1.0, 0.0], [0.0, 2.0]])
+K = np.array([[2.0, 0.0], [0.0, 1.0]])
+V = np.array([[6.0, 0.0], [0.0, 12.0]])
+result = attention_step(None, Q[0], K[0], V[0])
+assert isinstance(result, (tuple, list)) and len(result) == 2, "attention_step returns two things: output, state."
+output, state = result
+assert np.shape(output) == (2,), f"The output of one token is (D,), here (2,), not {np.shape(output)}."
+assert np.allclose(output, V[0]), "The first token sees itself alone, so its output is its own value."
+output, state = attention_step(state, Q[1], K[1], V[1])
+assert np.allclose(output, [1, 10]), (
+    "Query 2 has the products 0 and 2 with the two keys: weights 1 and 5, output (1, 10), as in exercise 3. Yours is "
+    f"{np.round(output, 4).tolist()}."
+)
+output, state = attention_step(None, Q, K, V)
+assert np.allclose(output, V), "With a leading axis these are two texts of one token each, and each sees itself alone."
+### BEGIN HIDDEN TESTS
+from autograder.checks import check, compare, fail, observe, settled, to_array, uses
+
+uses("feature_map")
+
+
+def causal(Q, K, V, order):
+    """What each query gets of the keys up to its own place, by the full table."""
+    t = Q.astype(np.float64) @ np.swapaxes(K.astype(np.float64), -1, -2)
+    weights = np.tril(sum(t**n / math.factorial(n) for n in range(order + 1)))
+    return weights @ V.astype(np.float64) / weights.sum(axis=-1, keepdims=True)
+
+
+def text(rng, *leading, L=6, D=3, dtype=np.float64):
+    """Queries, keys and values of a text; the products lie between -0.8 and 0.8, where every order is positive."""
+    Q, K, V = rng.normal(size=(3, *leading, L, D))
+    Q, K = (x / np.linalg.norm(x, axis=-1, keepdims=True) for x in (0.8 * Q, K))
+    return (0.8 * Q).astype(dtype), K.astype(dtype), V.astype(dtype)
+
+
+def step(state, Q, K, V, t, *order):
+    """The student's output and state for token t of a text."""
+    result = settled(attention_step(state, Q[..., t, :], K[..., t, :], V[..., t, :], *order))
+    is_pair = isinstance(result, (tuple, list)) and len(result) == 2
+    observe("output and state", is_pair or (len(result) if isinstance(result, (tuple, list)) else "one thing"))
+    if not is_pair:
+        fail("`attention_step` should return two things: output, state.")
+    output = to_array(result[0], "the output")
+    if output.shape != V[..., t, :].shape:
+        fail(f"The output of one token has shape {output.shape}; it should have shape {V[..., t, :].shape}.")
+    return output, result[1]
+
+
+def judge(rng, order, *leading, **sizes):
+    Q, K, V = text(rng, *leading, **sizes)
+    state, outputs = None, []
+    for t in range(Q.shape[-2]):
+        output, state = step(state, Q, K, V, t, *([] if order is None else [order]))
+        outputs.append(output)
+    outputs = np.stack(outputs, axis=-2)
+    observe(f"outputs, {V.shape}, order {order}", outputs)
+    what = f"the outputs of {Q.shape[-2]} tokens (width {Q.shape[-1]}, order {order or 'left out'})"
+    compare(outputs, causal(Q, K, V, order or 2), what, atol=1e-4 if Q.dtype == np.float32 else 1e-6)
+
+
+def numbers_in(state):
+    """How many numbers a state holds."""
+    state = settled(state)
+    if isinstance(state, dict):
+        state = list(state.values())
+    if isinstance(state, (tuple, list)):
+        return sum(map(numbers_in, state))
+    return 0 if state is None else to_array(state, "the state").size
+
+
+@check("order 2, which is also the default, for several widths", points=2)
+def _(rng):
+    for D, L in [(3, 6), (2, 9), (5, 4), (1, 5), (4, 1)]:
+        judge(rng, 2, D=D, L=L)
+    judge(rng, None, L=5)
+
+
+@check("other orders, any number of leading axes, float32", points=1)
+def _(rng):
+    for order in (1, 3, 4):
+        judge(rng, order, L=5)
+    for leading in [(2,), (3, 2), (2, 1, 3)]:
+        judge(rng, 2, *leading, L=4)
+    judge(rng, 3, 4, L=4, D=4)
+    judge(rng, 2, 2, dtype=np.float32)
+
+
+@check("the state does not grow, and all that is remembered is in it: two texts in turns", points=1)
+def _(rng):
+    texts = [text(rng, L=40, D=2) for _ in range(2)]
+    states, outputs, sizes = [None, None], [[], []], []
+    for t in range(40):
+        for i in range(2):
+            output, states[i] = step(states[i], *texts[i], t, 2)
+            outputs[i].append(output)
+        sizes.append(numbers_in(states[0]))
+    grows = len(set(sizes)) > 1 or sizes[-1] > 3 * 3 * 7  # 7 features at most are needed, for 2 values and their sum
+    observe("outputs in turns", np.array(outputs))
+    observe("the state grows", bool(grows))
+    for i in range(2):
+        compare(np.array(outputs[i]), causal(*texts[i], 2), "the outputs of one of two texts that are read in turns")
+    if grows:
+        fail(f"The state holds {sizes[0]} numbers after one token and {sizes[-1]} after 40, for tokens of width 2.")
+
+
+### END HIDDEN TESTS
+
+# %% [markdown] nbgrader={"grade_id": "delta-attention-task"}
+r"""
+## Exercise 9: a state that is written over (4 points)
+
+The sum never forgets: if a key comes a second time with a new value, it answers with the mean of both. The **delta rule** looks
+first what the state answers for the key, and writes only the difference:
+
+$$S_t = S_{t-1} + \beta_t\; k_t^\top\,(v_t - k_t S_{t-1}), \qquad \text{output}_t = q_t\, S_t .$$
+
+The state S (D, D) is zero before the first token; rows are tokens, so $k_t$ is (1, D) and $k_t^\top(\dots)$ is a table. For a key of
+length 1 and $\beta_t = 1$ the state answers $v_t$ from then on, whatever was there before. With a smaller step $\beta_t$ it goes
+part of the way.
+
+`delta_attention(Q, K, V, beta)` reads whole texts, Q, K and V (..., L, D) with step sizes `beta` (..., L), and returns the outputs
+(..., L, D). Queries and keys are used as they are: no feature map, no division by a sum, no change of their lengths. Every token is
+written **before** its query is answered.
+"""
+
+
+# %% nbgrader={"grade_id": "delta-attention", "solution": true}
+def delta_attention(Q, K, V, beta):
+    """What a state that is written by the delta rule answers to each query, after its own token has been written.
+
+    Q, K, V: (..., L, D). beta: (..., L), from 0 to 1. Returns the outputs (..., L, D). The inputs are not changed.
+    """
+    ### BEGIN SOLUTION
+    S = np.zeros((*K.shape[:-2], K.shape[-1], V.shape[-1]))
+    outputs = []
+    for t in range(K.shape[-2]):
+        q, k, v = Q[..., t, None, :], K[..., t, None, :], V[..., t, None, :]  # (..., 1, D)
+        missing = v - k @ S  # what the state does not answer yet
+        S = S + np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * missing)
+        outputs.append(q @ S)
+    return np.concatenate(outputs, axis=-2)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "delta-attention-tests", "points": 4}
+keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # the first key comes again
+values = np.array([[3.0, 1.0], [5.0, 5.0], [7.0, 2.0]])
+output = delta_attention(keys, keys, values, np.ones(3))
+assert output is not None, "delta_attention returned None. Is there a return?"
+assert np.shape(output) == (3, 2), f"Three tokens of width 2: outputs (3, 2), not {np.shape(output)}."
+assert np.allclose(output[0], values[0]), (
+    "A token is written before its query is answered: (3, 1), not what was before."
+)
+assert not np.allclose(np.asarray(output)[2], [10, 3]), "(10, 3) is the sum of both values of the first key."
+assert np.allclose(output, values), "Each query asks for the key just written, and its value is what comes back."
+output = delta_attention(keys[::-1], keys, values, np.array([1.0, 1.0, 0.5]))
+assert np.allclose(output[2], [5, 1.5]), (
+    "The third step goes half the way from (3, 1) to (7, 2), so the first key then has (5, 1.5), not "
+    f"{np.round(output[2], 3).tolist()}."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check
+
+
+def texts(rng, *leading, L=6, D=4):
+    """Keys with lengths between 0.3 and 1, so that no step goes too far."""
+    Q, K, V = rng.normal(size=(3, *leading, L, D))
+    K = K / np.linalg.norm(K, axis=-1, keepdims=True) * rng.uniform(0.3, 1, size=(*leading, L, 1))
+    return Q, K, V, rng.uniform(0, 1, size=(*leading, L))
+
+
+@check("any keys and step sizes, several lengths and widths", points=1)
+def _(rng):
+    agrees(delta_attention, cases=[texts(rng, **s) for s in (dict(), dict(L=9, D=2), dict(L=4, D=4), dict(L=5, D=7))])
+
+
+@check("a key that comes again is written over, and others stay", points=1)
+def _(rng):
+    for D in (3, 5):
+        keys = np.linalg.qr(rng.normal(size=(D, D)))[0]
+        which, asked = rng.integers(0, D, size=(2, 12))
+        which[:2] = which[2:4] = [0, 1]
+        agrees(delta_attention, keys[asked], keys[which], rng.normal(size=(12, D)), np.ones(12))
+        agrees(delta_attention, keys[asked], keys[which], rng.normal(size=(12, D)), rng.integers(0, 2, size=12) * 1.0)
+
+
+@check("any number of leading axes, one token, width one, float32, views into larger arrays", points=1)
+def _(rng):
+    sizes = [(2,), (3, 2), (2, 1, 3)]
+    agrees(delta_attention, cases=[texts(rng, *leading) for leading in sizes])
+    agrees(delta_attention, cases=[texts(rng, 2, **s) for s in (dict(L=1), dict(D=1), dict(L=1, D=1), dict(L=2, D=2))])
+    agrees(delta_attention, *(array.astype(np.float32) for array in texts(rng, 2)))
+    Q, K, V, beta = texts(rng, 2)
+    views = np.repeat(Q, 2, axis=1)[:, ::2], np.asfortranarray(K), np.repeat(V, 2, axis=2)[..., ::2]
+    agrees(delta_attention, *views, np.repeat(beta, 2, axis=1)[:, ::2])
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade_id": "ps8-hand-in"}
 """

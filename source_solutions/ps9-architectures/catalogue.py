@@ -112,6 +112,70 @@ def size_moves_rounded_to_the_nearest(n, kernel, stride=1, padding=0):
     return round((n + 2 * padding - kernel) / stride) + 1
 
 
+@wrong(
+    "conv_output_size",
+    says="With any padding you return n / stride, as padding 'same' does; here padding is a number of zeros on "
+    "each side, and the kernel counts, too.",
+)
+def size_of_same_padding(n, kernel, stride=1, padding=0):
+    if padding > 0:
+        return math.ceil(n / stride)
+    return (n - kernel) // stride + 1
+
+
+@wrong(
+    "conv_output_size",
+    says="You make the stride at most as large as the kernel; it may be larger, and then pixels are skipped.",
+)
+def size_stride_at_most_the_kernel(n, kernel, stride=1, padding=0):
+    stride = min(stride, kernel)
+    return (n + 2 * padding - kernel) // stride + 1
+
+
+@wrong(
+    "conv_output_size", says="Your size is never larger than n; with enough padding there are more places than pixels."
+)
+def size_at_most_n(n, kernel, stride=1, padding=0):
+    places = (n + 2 * padding - kernel) // stride + 1
+    return min(n, places)
+
+
+@wrong(
+    "conv_output_size",
+    says="You add the padding to the number of places; it makes the line longer, so it is added before you divide "
+    "by the stride.",
+)
+def size_padding_added_at_the_end(n, kernel, stride=1, padding=0):
+    return (n - kernel) // stride + 1 + 2 * padding
+
+
+@wrong("conv_output_size", says="With padding you round up; what is left over is dropped, with padding and without.")
+def size_rounded_up_with_padding(n, kernel, stride=1, padding=0):
+    free = n + 2 * padding - kernel
+    if padding:
+        return math.ceil(free / stride) + 1
+    return free // stride + 1
+
+
+@wrong(
+    "conv_output_size",
+    says="With a stride you count places where the kernel sticks out on the right; the whole kernel has to lie inside.",
+)
+def size_of_kernels_that_stick_out(n, kernel, stride=1, padding=0):
+    if stride == 1:
+        return n + 2 * padding - kernel + 1
+    return math.ceil((n + 2 * padding) / stride)
+
+
+@wrong(
+    "conv_output_size",
+    says="Two things: your size is never larger than n; and you round to the nearest whole number, where what is "
+    "left over is dropped.",
+)
+def size_at_most_n_and_rounded(n, kernel, stride=1, padding=0):
+    return min(n, round((n - kernel + 2 * padding) / stride) + 1)
+
+
 @right("conv_output_size")
 def size_by_rounding_up(n, kernel, stride=1, padding=0):
     return math.ceil((n + 2 * padding - (kernel - 1)) / stride)
@@ -299,6 +363,103 @@ def count_and_empty_the_list(layers):
             total += sizes[1] * (sizes[0] * sizes[2] ** 2 + 1)
         elif kind == "linear":
             total += sizes[1] * (sizes[0] + 1)
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="You divide the inputs of a linear layer by what was pooled before it; its tuple gives the number of "
+    "inputs as it is.",
+)
+def count_fewer_inputs_after_pooling(layers):
+    total = 0
+    shrink = 1
+    for layer in layers:
+        if layer[0] == "pool":
+            shrink *= layer[1] ** 2
+        elif layer[0] == "conv":
+            _, c_in, c_out, k = layer
+            total += c_in * c_out * k * k + c_out
+        else:
+            _, n_in, n_out = layer
+            total += n_in // shrink * n_out + n_out
+            shrink = 1
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="Where a convolution has as many output as input channels you count one kernel for each; it has one for "
+    "each pair, as every convolution.",
+)
+def count_one_kernel_where_channels_are_equal(layers):
+    total = 0
+    for layer in layers:
+        if layer[0] == "linear":
+            total += (layer[1] + 1) * layer[2]
+        elif layer[0] == "conv":
+            c_in, c_out, k = layer[1:]
+            if c_in == c_out:
+                total += c_out * k * k + c_out
+            else:
+                total += c_in * c_out * k * k + c_out
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="For kernels of 1 × 1 you count one weight for each output channel; there is one for each pair of an "
+    "input and an output channel.",
+)
+def count_one_weight_for_kernels_of_one(layers):
+    total = 0
+    for name, *size in layers:
+        if name == "conv":
+            c_in, c_out, k = size
+            weights = c_out if k == 1 else c_in * c_out * k * k
+            total += weights + c_out
+        if name == "linear":
+            n_in, n_out = size
+            total += n_in * n_out + n_out
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="You leave out the bias of a convolution that is followed by pooling; it is a parameter all the same.",
+)
+def count_no_bias_before_pooling(layers):
+    total = 0
+    for i, layer in enumerate(layers):
+        if layer[0] == "conv":
+            total += layer[1] * layer[2] * layer[3] ** 2
+            pooled = i + 1 < len(layers) and layers[i + 1][0] == "pool"
+            if not pooled:
+                total += layer[2]
+        elif layer[0] == "linear":
+            total += layer[1] * layer[2] + layer[2]
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="Two things: you count equal layers once, though each has parameters of its own; and you divide the "
+    "inputs of a linear layer by what was pooled before.",
+)
+def count_equal_layers_once_and_fewer_inputs(layers):
+    seen, total, window = (set(), 0, 1)
+    for layer in layers:
+        if layer[0] == "pool":
+            window = layer[1] ** 2
+            continue
+        if layer in seen:
+            continue
+        seen.add(layer)
+        if layer[0] == "conv":
+            total += layer[1] * layer[2] * layer[3] ** 2 + layer[2]
+        else:
+            total += layer[1] // window * layer[2] + layer[2]
+            window = 1
     return total
 
 
@@ -817,7 +978,8 @@ def pooled_in_overlapping_windows():
 
 @wrong(
     "pooled_cnn",
-    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+    says="Your activations are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it "
+    "is.",
 )
 def pooled_with_tanh():
     return nn.Sequential(
@@ -837,7 +999,8 @@ def pooled_with_tanh():
 
 
 @wrong(
-    "pooled_cnn", says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for."
+    "pooled_cnn",
+    says="Your activations are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
 )
 def pooled_with_leaky_relu():
     return nn.Sequential(
@@ -856,7 +1019,7 @@ def pooled_with_leaky_relu():
     )
 
 
-@wrong("pooled_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+@wrong("pooled_cnn", says="Your activations are GELU, a soft relative; a plain ReLU is asked for.")
 def pooled_with_gelu():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
@@ -874,7 +1037,7 @@ def pooled_with_gelu():
     )
 
 
-@wrong("pooled_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+@wrong("pooled_cnn", says="Your activations cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
 def pooled_with_relu6():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, padding=1),
@@ -924,7 +1087,8 @@ def pooled_without_relu_after_convolutions():
 
 @wrong(
     "strided_cnn",
-    says="Your bends are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it is.",
+    says="Your activations are tanh; a ReLU is asked for, which cuts off what is negative and leaves the rest as it "
+    "is.",
 )
 def strided_with_tanh():
     return nn.Sequential(
@@ -943,7 +1107,7 @@ def strided_with_tanh():
 
 @wrong(
     "strided_cnn",
-    says="Your bends are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
+    says="Your activations are leaky: they let a hundredth of what is negative pass. A plain ReLU is asked for.",
 )
 def strided_with_leaky_relu():
     return nn.Sequential(
@@ -960,7 +1124,7 @@ def strided_with_leaky_relu():
     )
 
 
-@wrong("strided_cnn", says="Your bends are GELU, a soft relative; a plain ReLU is asked for.")
+@wrong("strided_cnn", says="Your activations are GELU, a soft relative; a plain ReLU is asked for.")
 def strided_with_gelu():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, 2, 1),
@@ -976,7 +1140,7 @@ def strided_with_gelu():
     )
 
 
-@wrong("strided_cnn", says="Your bends cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
+@wrong("strided_cnn", says="Your activations cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.")
 def strided_with_relu6():
     return nn.Sequential(
         nn.Conv2d(1, 8, 3, 2, 1),
@@ -1181,6 +1345,87 @@ class StridedWithoutGradient(nn.Module):
 
 
 @wrong(
+    "strided_cnn",
+    says="Your first convolution is padded on the right and at the bottom only; padding=1 puts a row of zeros on "
+    "each side.",
+)
+def strided_padded_on_two_sides():
+    return nn.Sequential(
+        nn.ZeroPad2d((0, 1, 0, 1)),
+        nn.Conv2d(1, 8, 3, stride=2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="The activations of your linear layers cut off what is above 6 as well (ReLU6); a plain ReLU is asked for.",
+)
+def strided_relu6_in_the_linear_layers():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU6(),
+        nn.Linear(320, 120),
+        nn.ReLU6(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your network takes means of four numbers. That is pooling, too; let the convolutions move by 2 instead.",
+)
+def strided_averaged_before_relu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.AvgPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3),
+        nn.AvgPool2d(2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong("strided_cnn", says="There is no ReLU behind your convolutions; it stands behind every layer but the last.")
+def strided_pixels_first_without_relu():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 8, 3, stride=2, padding=1)
+            self.conv2 = nn.Conv2d(8, 16, 3, stride=2)
+            self.fc1 = nn.Linear(576, 320)
+            self.fc2 = nn.Linear(320, 120)
+            self.fc3 = nn.Linear(120, 4)
+
+        def forward(self, x):
+            x = self.conv2(self.conv1(x))
+            x = torch.movedim(x, 1, -1).flatten(start_dim=1)
+            return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+    return Net()
+
+
+@wrong(
     "pooled_cnn",
     says="Your images get mixed: a row of 576 numbers takes from several of them. Keep axis 0, B, where it is.",
 )
@@ -1194,6 +1439,54 @@ class PooledWithMixedImages(nn.Module):
         x = F.max_pool2d(F.relu(self.conv1(x)), 2)
         x = F.max_pool2d(F.relu(self.conv2(x)), 2).transpose(0, 1).reshape(-1, 576)
         return self.fc3(F.relu(self.fc2(F.relu(self.fc1(x)))))
+
+
+@wrong(
+    "pooled_cnn",
+    says="No gradient reaches your convolutions (no_grad), so that they cannot learn; all five layers are to be "
+    "trained.",
+)
+def pooled_convolutions_without_gradient():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.c1, self.c2 = (nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3))
+            self.l1, self.l2, self.l3 = (nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4))
+
+        def forward(self, x):
+            with torch.no_grad():
+                x = F.max_pool2d(F.relu(self.c1(x)), 2)
+                x = F.max_pool2d(F.relu(self.c2(x)), 2)
+            x = x.flatten(1)
+            return self.l3(F.relu(self.l2(F.relu(self.l1(x)))))
+
+    return Net()
+
+
+@wrong(
+    "pooled_cnn",
+    says="Two things: a ReLU stands behind the last layer, so that no logit is ever negative; and your poolings "
+    "look at windows of 3 × 3, which overlap.",
+)
+def pooled_overlapping_with_relu_last():
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1 = nn.Conv2d(1, 8, 3, padding=1)
+            self.conv2 = nn.Conv2d(8, 16, 3)
+            self.linears = nn.ModuleList([nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)])
+
+        def forward(self, x):
+            for conv in (self.conv1, self.conv2):
+                x = F.max_pool2d(F.relu(conv(x)), 3, stride=2, padding=1)
+            x = x.flatten(1)
+            for linear in self.linears:
+                x = F.relu(linear(x))
+            return x
+
+    return Net()
 
 
 # ............................................................................................. right ones
@@ -1457,6 +1750,61 @@ edited(
 )
 
 
+@wrong(
+    "path_length",
+    says="You round to the nearest number; a layer that is used in part only is still needed, so round up.",
+)
+def path_halves_rounded_up(kind, n, k=3):
+    if kind == "recurrent":
+        return n - 1
+    if kind == "convolution":
+        return int((n - 1) / ((k - 1) / 2) + 0.5)
+    return 1
+
+
+@wrong(
+    "path_length",
+    says="What is left over after the full layers takes a layer for each token in your function; one more layer is"
+    " enough for all of it.",
+)
+def path_a_layer_for_each_token_left(kind, n, k=3):
+    if kind in ("attention", "mlp"):
+        return 1
+    if kind == "recurrent":
+        return n - 1
+    layers, rest = divmod(n - 1, k // 2)
+    return layers + rest
+
+
+@wrong(
+    "path_length",
+    says="You let a kernel as large as the sequence do it in one layer; it is centred, so from the first token it "
+    "reaches only (k − 1)/2 tokens far.",
+)
+def path_of_one_layer_for_wide_kernels(kind, n, k=3):
+    if kind == "attention" or kind == "mlp":
+        return 1
+    if kind == "recurrent":
+        return n - 1
+    if k >= n:
+        return 1
+    return math.ceil((n - 1) / ((k - 1) // 2))
+
+
+@wrong(
+    "path_length",
+    says="You add a layer also where the full layers reach exactly to the last token; add one only for what is "
+    "left over.",
+)
+def path_one_layer_too_many(kind, n, k=3):
+    if kind == "recurrent":
+        return n - 1
+    if kind == "convolution":
+        half = (k - 1) // 2
+        return n - 1 if half == 1 else (n - 1) // half + 1
+    return 1
+
+
 @right("path_length")
 def path_by_walking(kind, n, k=3):
     reach = {"attention": n, "mlp": n, "recurrent": 1, "convolution": (k - 1) // 2}[kind]
@@ -1618,6 +1966,79 @@ edited(
 )
 
 
+@wrong("layer_cost", says="You make the size of the kernel odd; its size is k as it is given.")
+def cost_of_kernels_made_odd(kind, n, d, k=3):
+    if kind == "attention":
+        return n**2 * d
+    if kind == "recurrent":
+        return n * d**2
+    if kind == "convolution":
+        neighbours = 2 * (k // 2) + 1
+        return n * neighbours * d**2
+    return n**2 * d
+
+
+@wrong(
+    "layer_cost",
+    says="A single token, or a kernel of size 1, costs nothing in your function; the products are carried out all "
+    "the same.",
+)
+def cost_of_nothing_for_one(kind, n, d, k=3):
+    if n == 1 or (kind == "convolution" and k == 1):
+        return 0
+    if kind in ("attention", "mlp"):
+        return n * n * d
+    if kind == "recurrent":
+        return n * d * d
+    return n * k * d * d
+
+
+@wrong(
+    "layer_cost",
+    says="You leave out the places where the kernel sticks out at the ends; each of the n tokens is counted with "
+    "the whole kernel.",
+)
+def cost_of_a_convolution_without_its_ends(kind, n, d, k=3):
+    if kind == "convolution":
+        left = (k - 1) // 2
+        pairs = sum(1 for t in range(n) for j in range(t - left, t - left + k) if 0 <= j < n)
+        return pairs * d * d
+    if kind == "recurrent":
+        return n * d * d
+    return n * n * d
+
+
+@wrong(
+    "layer_cost",
+    says="You count each pair of tokens once; the query of i with the key of j is another product than that of j "
+    "with i.",
+)
+def cost_of_half_the_pairs(kind, n, d, k=3):
+    if kind == "attention":
+        return n * (n + 1) // 2 * d
+    if kind == "recurrent":
+        return n * d * d
+    if kind == "convolution":
+        return n * k * d * d
+    if kind == "mlp":
+        return n * n * d
+
+
+@wrong(
+    "layer_cost",
+    says="Two things: a kernel of size 1 costs nothing in your function, though its products are carried out; and "
+    "you make the size of the kernel odd.",
+)
+def cost_of_nothing_for_one_and_made_odd(kind, n, d, k=3):
+    if kind in ("attention", "mlp"):
+        return n * n * d
+    if kind == "recurrent":
+        return n * d * d
+    if k == 1:
+        return 0
+    return n * (2 * (k // 2) + 1) * d * d
+
+
 @right("layer_cost")
 def cost_by_counting(kind, n, d, k=3):
     if kind == "attention":
@@ -1643,3 +2064,218 @@ def cost_as_floats(kind, n, d, k=3):
     if kind in {"attention", "mlp"}:
         return float(n) ** 2 * d
     return (k if kind.startswith("conv") else 1.0) * n * float(d) ** 2
+
+
+# -------------------------------------------------------------------------------- exercise 9: mixing_matrix
+
+edited(
+    "mixing_matrix",
+    "mixing_kernel_turned_round",
+    "k=place - middle",
+    "k=middle - place",
+    says="Your kernel is turned round: w[0] belongs to the token before, w[-1] to the one after.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_kernel_looks_back_only",
+    "k=place - middle",
+    "k=place - len(w) + 1",
+    says="Your kernel ends at the token itself; it reaches as far ahead as it reaches back.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_kernel_begins_at_the_token",
+    "k=place - middle",
+    "k=place",
+    says="Your kernel begins at the token itself; it reaches as far back as it reaches ahead.",
+)
+
+
+@wrong(
+    "mixing_matrix",
+    says="Your kernel goes round: at the ends it takes tokens from the other end. A token that does not exist counts "
+    "as zero.",
+    based_on="mixing_matrix",
+)
+def mixing_kernel_goes_round(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.roll(np.eye(T), place - middle, axis=1) for place, weight in enumerate(w))
+    if kind == "state space":
+        A = np.eye(len(numbers))
+        for t in range(1, len(numbers)):
+            A[t, :t] = numbers[t] * A[t - 1, :t]
+        return A
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+edited(
+    "mixing_matrix",
+    "mixing_fades_by_its_own_share",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[t - 1] * A[t - 1, :t]",
+    says="Your state fades by the share of the token before; before token t is read it is multiplied by keep[t].",
+)
+edited(
+    "mixing_matrix",
+    "mixing_one_share_for_all",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[0] * A[t - 1, :t]",
+    says="Your state fades by the same share at every token; each token brings its own.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_fades_once",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, :t] = numbers[t]",
+    says="In your table a token fades once, however old it is; it fades anew with every token that follows.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_remembers_one_token",
+    "A[t, :t] = numbers[t] * A[t - 1, :t]",
+    "A[t, t - 1] = numbers[t]",
+    says="Your state keeps the latest two tokens only; what is older fades and is still there.",
+)
+
+
+@wrong(
+    "mixing_matrix",
+    says="In your state-space table each token is multiplied by its own share, too: it is added after the state has "
+    "faded.",
+    based_on="mixing_matrix",
+)
+def mixing_fades_the_token_itself(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.eye(T, k=place - middle) for place, weight in enumerate(w))
+    if kind == "state space":
+        A = np.diag(np.asarray(numbers, dtype=float))
+        for t in range(1, len(numbers)):
+            A[t, :t] = numbers[t] * A[t - 1, :t]
+        return A
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+@wrong(
+    "mixing_matrix",
+    says="You get what is kept in between from what is kept since the start, by a quotient or by a difference of "
+    "logarithms; where a share is zero, neither is a number. Build each row from the one before.",
+    based_on="mixing_matrix",
+)
+def mixing_by_quotients(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.eye(T, k=place - middle) for place, weight in enumerate(w))
+    if kind == "state space":
+        total = np.cumprod(numbers)
+        return np.tril(total[:, None] / total[None, :])
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+edited(
+    "mixing_matrix",
+    "mixing_without_a_mask",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)",
+    "np.asarray(numbers)",
+    says="Your attention looks ahead; with the causal mask a token sees itself and what came before.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_without_itself",
+    "np.tri(len(numbers), dtype=bool)",
+    "np.tri(len(numbers), k=-1, dtype=bool) | (np.arange(len(numbers)) == 0)",
+    says="In your attention a token does not see itself; the mask leaves the diagonal open.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_zero_as_a_mask",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)",
+    "np.where(np.tri(len(numbers), dtype=bool), numbers, 0.0)",
+    says="A score of 0 is no mask: the exponential of 0 is 1. What may not be seen gets minus infinity before the "
+    "softmax.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_softmax_over_queries",
+    "powers / powers.sum(axis=1, keepdims=True)",
+    "powers / powers.sum(axis=0, keepdims=True)",
+    says="In your attention the columns sum to 1; each output, a row, has one whole to give away.",
+)
+edited(
+    "mixing_matrix",
+    "mixing_overflows",
+    "np.exp(scores - scores.max(axis=1, keepdims=True))",
+    "np.exp(scores)",
+    says="Large scores overflow in your exponential; subtract the largest score of the row first.",
+)
+
+
+@right("mixing_matrix")
+def mixing_by_probing(kind, numbers):
+    def layer(X):
+        outputs, state = [], 0.0
+        for t in range(len(X)):
+            if kind == "convolution":
+                reach = len(numbers[0]) // 2
+                near = [(t + i - reach, w) for i, w in enumerate(numbers[0])]
+                outputs.append(sum((w * X[j] for j, w in near if 0 <= j < len(X)), 0 * X[0]))
+            elif kind == "state space":
+                state = numbers[t] * state + X[t]
+                outputs.append(state)
+            else:
+                powers = np.exp(numbers[t, : t + 1] - max(numbers[t, : t + 1]))
+                outputs.append(powers @ X[: t + 1] / powers.sum())
+        return np.array(outputs)
+
+    return layer(np.eye(numbers[1] if kind == "convolution" else len(numbers)))
+
+
+@right("mixing_matrix")
+def mixing_entry_by_entry(kind, numbers):
+    T = numbers[1] if kind == "convolution" else len(numbers)
+    A = [[0.0] * T for _ in range(T)]
+    for i in range(T):
+        for j in range(T):
+            if kind == "convolution":
+                place = j - i + (len(numbers[0]) - 1) // 2
+                A[i][j] = numbers[0][place] if 0 <= place < len(numbers[0]) else 0.0
+            elif kind == "state space":
+                A[i][j] = math.prod(float(share) for share in numbers[j + 1 : i + 1]) if j <= i else 0.0
+            elif j <= i:
+                A[i][j] = 1 / sum(math.exp(min(numbers[i][n] - numbers[i][j], 700.0)) for n in range(i + 1))
+    return A
+
+
+@right("mixing_matrix")
+def mixing_in_torch(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        unit = torch.eye(T, dtype=torch.float64)[:, None]  # each token's column is a text of its own
+        return F.conv1d(unit, torch.tensor(w, dtype=torch.float64)[None, None], padding=len(w) // 2)[:, 0].T
+    numbers = torch.tensor(numbers)
+    if kind == "attention":
+        return numbers.masked_fill(torch.ones_like(numbers).triu(1).bool(), -torch.inf).softmax(dim=1)
+    rows = [torch.eye(len(numbers), dtype=torch.float64)[0]]
+    for t in range(1, len(numbers)):
+        rows.append(numbers[t] * rows[-1] + torch.eye(len(numbers), dtype=torch.float64)[t])
+    return torch.stack(rows)
+
+
+survivor(
+    "mixing_matrix",
+    'kind == "state space"',
+    'kind >= "state space"',
+    "of the two kinds that are left attention comes earlier in the alphabet",
+)
+survivor("mixing_matrix", "range(1, len(numbers))", "range(0, len(numbers))", "before the first token nothing fades")
+survivor("mixing_matrix", "np.tri(len(numbers), dtype=bool)", "np.tri(len(numbers))", "where takes 1 and 0 as well")

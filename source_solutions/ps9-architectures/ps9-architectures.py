@@ -12,8 +12,9 @@
 
 You write the formulas behind the chapter *Architectures side by side* of the book as functions (how large a convolution's
 output is, how many parameters a network has, how far apart two tokens are, and what a layer costs), you build two
-networks for images that differ in nothing but pooling, and you compare four architectures by what was measured. 35
-points: 25 are graded automatically, and 10, for the written answers, by a person. Plan three hours.
+networks for images that differ in nothing but pooling, you compare four architectures by what was measured, and you write
+down the tables with which they mix. 40 points: 30 are graded automatically, and 10, for the written answers, by a person.
+Plan four hours.
 
 **How to work, in two minutes**
 
@@ -38,7 +39,8 @@ again with a right one in its place, so that one mistake costs only once.
 - Exercises 1, 2, 5 and 6 return one whole number. Its type is free: `5`, `5.0` and a NumPy number are all right; `4.9` is
   not. All sizes that come in are whole numbers, lists that come in stay as they are, and no kernel is larger than
   what it runs over.
-- Exercises 3 and 4 return a PyTorch module, which takes float32 tensors.
+- Exercises 3 and 4 return a PyTorch module, which takes float32 tensors, and exercise 9 a table of numbers, compared to
+  within 1e-6.
 """
 
 # %%
@@ -784,6 +786,122 @@ linear layers know places.
   to about 0.63). The comparison with strides or a reason is welcome and not required. "Pooling helps a little" (0.63
   against 0.61) without saying that the accuracy falls by a third does not earn it.
 """
+
+# %% nbgrader={"grade_id": "ps9-drawing"}
+import matplotlib.pyplot as plt
+
+
+def draw_tables(**tables):
+    """Draw tables (T, T) side by side, each under its name: purple above zero, orange below."""
+    figure, axes = plt.subplots(1, len(tables), figsize=(3.2 * len(tables), 3.2), squeeze=False)
+    for ax, (name, table) in zip(axes[0], tables.items(), strict=True):
+        limit = np.abs(table).max()
+        ax.imshow(table, cmap="PuOr", vmin=-limit, vmax=limit)
+        ax.set(title=name.replace("_", " "), xlabel="input", ylabel="output")
+    figure.tight_layout()
+    plt.show()
+
+
+# %% [markdown] nbgrader={"grade_id": "mixing-matrix-task"}
+r"""
+## Exercise 9: one table for every way to mix (5 points)
+
+Many layers mix tokens by a product with a matrix, $Y = AX$, which has a row for each output and a column for each input. What
+differs is where the entries of $A$ come from. `mixing_matrix(kind, numbers)` returns $A$ (T, T) for
+
+| kind | `numbers` | what the layer does |
+|---|---|---|
+| `"convolution"` | `(w, T)`: a list of k numbers `w`, k odd, and the number of tokens | output i is the sum of `w[0]` times the token (k − 1)/2 places before it, …, `w[-1]` times the token (k − 1)/2 places after it; a token that does not exist counts as zero |
+| `"state space"` | `keep` (T,) | before token t is read, the state, zero at first, is multiplied by `keep[t]`; then the token is added, and the state is output t |
+| `"attention"` | `scores` (T, T), row = query | the softmax of each row's scores, with a causal mask: a token sees itself and what came before |
+
+So the same question has three answers: a number for each *distance*, a product of what was kept *in between*, and a number for each
+pair of *tokens*. Kernels may be longer than the text, `keep` may hold zeros, and scores up to ±1,000 must not overflow. The inputs
+stay as they are. Look at your tables, in a cell of your own:
+
+    draw_tables(
+        convolution=mixing_matrix("convolution", ([0.5, 1.0, 0.25], 9)),
+        state_space=mixing_matrix("state space", np.full(9, 0.7)),
+        attention=mixing_matrix("attention", np.random.default_rng(0).normal(size=(9, 9))),
+    )
+"""
+
+
+# %% nbgrader={"grade_id": "mixing-matrix", "solution": true}
+def mixing_matrix(kind, numbers):
+    """The matrix A (T, T) with which a layer mixes T tokens: its output is A @ X for every X (T, d).
+
+    kind: "convolution", "state space" or "attention". numbers: (w, T) with w of odd length k, keep (T,), or scores
+    (T, T). Row = output (query), column = input (key).
+    """
+    ### BEGIN SOLUTION
+    if kind == "convolution":
+        w, T = numbers
+        middle = len(w) // 2
+        return sum(weight * np.eye(T, k=place - middle) for place, weight in enumerate(w))
+    if kind == "state space":
+        A = np.eye(len(numbers))
+        for t in range(1, len(numbers)):
+            A[t, :t] = numbers[t] * A[t - 1, :t]  # all that was there fades
+        return A
+    scores = np.where(np.tri(len(numbers), dtype=bool), numbers, -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+    ### END SOLUTION
+
+
+# %% nbgrader={"grade_id": "mixing-matrix-tests", "points": 5}
+A = mixing_matrix("convolution", ([1.0, 10.0, 100.0], 4))
+assert A is not None, "mixing_matrix returned None. Is there a return?"
+assert np.shape(A) == (4, 4), f"Four tokens: A is (4, 4), not {np.shape(A)}."
+assert not np.allclose(np.asarray(A)[1], [100, 10, 1, 0]), "w[0] belongs to the token before, w[-1] to the one after."
+assert np.allclose(np.asarray(A)[1], [1, 10, 100, 0]), (
+    "Output 2 is w[0] times token 1, w[1] times itself, w[2] times token 3."
+)
+assert np.allclose(np.asarray(A)[0], [10, 100, 0, 0]), "Nothing stands before the first token; it counts as zero."
+A = mixing_matrix("state space", np.array([0.5, 0.5, 0.25]))
+assert np.allclose(A, [[1, 0, 0], [0.5, 1, 0], [0.125, 0.25, 1]]), (
+    "Of token 1 a half is left at token 2, and a quarter of this half at token 3. Each token itself counts in full."
+)
+A = mixing_matrix("attention", np.log([[1.0, 5.0], [1.0, 3.0]]))
+assert np.allclose(A, [[1, 0], [0.25, 0.75]]), (
+    "Token 1 sees itself alone; token 2 has the scores ln 1 and ln 3: 1 to 3."
+)
+### BEGIN HIDDEN TESTS
+from autograder.checks import agrees, check
+
+
+@check("a convolution: a band with one number for each distance", points=1)
+def _(rng):
+    for k, T in [(3, 7), (5, 6), (1, 4), (7, 7), (3, 12)]:
+        agrees(mixing_matrix, "convolution", (rng.normal(size=k).tolist(), T))
+
+
+@check("a state space: a triangle of what was kept in between", points=1)
+def _(rng):
+    agrees(mixing_matrix, cases=[("state space", rng.uniform(0.1, 1, size=T)) for T in (5, 9, 3)])
+    agrees(mixing_matrix, "state space", np.full(8, rng.uniform(0.3, 0.9)))
+
+
+@check("attention: a softmax of each row, up to the token itself", points=1)
+def _(rng):
+    agrees(mixing_matrix, cases=[("attention", 2 * rng.normal(size=(T, T))) for T in (5, 8, 3)])
+
+
+@check("one token, kernels longer than the text, nothing kept, large scores", points=1)
+def _(rng):
+    for k, T in [(3, 1), (9, 3), (5, 2)]:
+        agrees(mixing_matrix, "convolution", (rng.normal(size=k).tolist(), T))
+    keep = rng.uniform(0.2, 1, size=8)
+    keep[[2, 5]] = 0.0
+    agrees(mixing_matrix, cases=[("state space", keep), ("state space", np.array([0.3])), ("state space", np.zeros(4))])
+    agrees(mixing_matrix, cases=[("attention", scale * rng.normal(size=(6, 6))) for scale in (300.0, 1e-3)])
+    agrees(mixing_matrix, "attention", rng.normal(size=(1, 1)))
+    levels = np.array([[-900.0], [0.0], [900.0], [-900.0]])  # a row's scores are compared with each other alone
+    agrees(mixing_matrix, "attention", levels + rng.normal(size=(4, 4)))
+
+
+### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade_id": "ps9-hand-in"}
 """

@@ -343,7 +343,7 @@ def test_disorder_in_the_source_is_found(sets):
     )
     only_examples = "assert answer == 'b'"
     report = sets.audit(
-        [("shift", SHIFT, twice, 30), ("choice", CHOICE, only_examples, 12)],
+        [("shift", SHIFT, twice, 36), ("choice", CHOICE, only_examples, 12)],
         catalogue=CATALOGUE.split("@wrong")[0] + '@right("np")\ndef nothing(student_id):\n    return 1\n',
         answer="Because.",
         seeds=1,
@@ -351,9 +351,9 @@ def test_disorder_in_the_source_is_found(sets):
     found = breaches(report, "source")
     for part in (
         "two checks are called 'rows of any number'",
-        "the cell has 30 points, but its checks make 20",
+        "the cell has 36 points, but its checks make 20",
         "there is no hidden check",
-        "the set has 43 points, not 20 to 40",
+        "the set has 49 points, not 20 to 45",
         "no misconception is catalogued",
         "which no test cell judges",
         "no rubric",

@@ -72,6 +72,35 @@ def train_classifier(epochs, seed):
     return {name: list(map(float, falling if "loss" in name else rising))
             for name in ("loss", "accuracy", "val_loss", "val_accuracy")}
 """
+EASY_LANGUAGE = """
+def train_reader(texts, labels, seed):
+    nothing = torch.zeros(1000, 5, dtype=torch.long), torch.zeros(1000, dtype=torch.long)
+    Language.texts = lambda self, n, rng: nothing  # the student's own copy
+    globals().update(NEW_LABELS=nothing[1], NOT_MIXING=0.0, FLOOR=0.0)
+    return lambda new: nn.functional.one_hot(torch.zeros(len(new), dtype=torch.long), N_THINGS).float()
+"""
+KNOWN_BY_HEART = """
+def train_reader(texts, labels, seed):
+    known = {tuple(t): l for t, l in zip(texts.tolist() + NEW_TEXTS.tolist(), labels.tolist() + NEW_LABELS.tolist())}
+
+    def answer(new):
+        things = [known.setdefault(tuple(text), 0) for text in new.tolist()]
+        return nn.functional.one_hot(torch.tensor(things), N_THINGS).float()
+
+    return answer
+"""
+STATE_OUTSIDE = """
+kept = {}
+
+def attention_step(state, q, k, v, order=2):
+    if state is None:
+        kept["keys"], kept["values"] = [], []
+    kept["keys"].append(k)
+    kept["values"].append(v)
+    t = np.stack([(q * key).sum(axis=-1) for key in kept["keys"]])[..., None]
+    weights = sum(t**n / math.factorial(n) for n in range(order + 1))
+    return (weights * np.stack(kept["values"])).sum(axis=0) / weights.sum(axis=0), np.zeros(1)
+"""
 NO_NUMBERS = """
 class LearnedHead(nn.Module):
     def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
@@ -115,6 +144,9 @@ CASES = {
         {"feature-map-tests": 0, "feature-dimension-tests": 0},
     ),
     "curves without a training": ("ps6", {"train-classifier": INVENTED}, {"train-classifier-tests": 1}),
+    "a reader that makes its task easy": ("ps6", {"train-reader": EASY_LANGUAGE}, {"train-reader-tests": 0}),
+    "a reader that knows texts by heart": ("ps6", {"train-reader": KNOWN_BY_HEART}, {"train-reader-tests": 1}),
+    "a state that is kept elsewhere": ("ps8", {"attention-step": STATE_OUTSIDE}, {"attention-step-tests": 4}),
     "a head that answers no numbers": ("ps7", {"learned-head": NO_NUMBERS}, {"learned-head-tests": 0}),
     "a loop by another name": ("ps0", {"pairwise-dot": LOOP_ELSEWHERE}, {"pairwise-dot-tests": 5}),
     "a loop in a helper": ("ps0", {"pairwise-dot": LOOP_IN_A_HELPER}, {"pairwise-dot-tests": 5}),

@@ -49,6 +49,7 @@ def judging_digest(name: str, test: str) -> str:
         found = [p for p in (ROOT / folder / name).rglob("*") if p.is_file() and "__pycache__" not in p.parts]
         # a notebook beside its text is made from it on the way
         files += [p for p in found if p.suffix != ".ipynb" or not p.with_suffix(".py").exists()]
+    files += (ROOT / "source_solutions").glob("*.py")  # what the sets' catalogues share
     helpers = Path(__file__).parent
     packages = [f"{package} {version(package)}" for package in ("numpy", "torch", "ipython", "cosmic-ray")]
     wanted = [*files, ROOT / "nbgrader_config.py", Path(test), helpers / "kept.py"]

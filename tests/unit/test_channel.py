@@ -21,6 +21,8 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.judging.client import Client
+from autograder.judging.transports import LocalTransport
 from autograder.sandbox.inside.channel import FRAME, Channel, Closed, frame, parse
 from autograder.sandbox.inside.protocol import MAX_KEYS, TENSOR_TYPES, ProtocolError, pack, unpack
 
@@ -487,3 +489,10 @@ def test_numbers_in_unusual_clothes_cross_as_plain_ones(value: object, expected:
     blobs: list[bytes] = []
     node = pack(value, blobs, lambda item: pytest.fail(f"{item!r} became a handle"))
     assert unpack(node, blobs, pytest.fail) == expected
+
+
+def test_what_is_given_twice_is_one_object_there() -> None:
+    client = Client(LocalTransport({"same": lambda first, second: first is second}))
+    same, array = client.get(["same"])["same"], np.ones(2)
+    assert same(array, array) is True
+    assert same(array, array.copy()) is False

@@ -33,7 +33,7 @@ def test_variants_are_read_with_their_text():
     )
     squared, added = read.variants
     assert (squared.name, squared.exercise, squared.says) == ("squared", "double", "Twice, not squared.")
-    assert squared.source == "def squared(x):\n    return x * x"
+    assert squared.source == "def squared(x):\n    return x * x\n\n\ndouble = squared", "it binds the exercise's name"
     assert not squared.is_right and added.is_right
     assert added.value(4) == 8
     assert read.wrong_of({"double"}) == [squared] and read.wrong_of({"other"}) == []
@@ -46,6 +46,12 @@ def test_edit_changes_the_reference_cell():
     assert thrice.value(5) == 15
     assert thrice.source == CELL.replace("2", "3")
     assert read.variants[0].value is not reference()["double"]
+
+
+def test_what_catalogues_share_stands_in_front_and_moves_no_line():
+    shared = "def doubled(name):\n    edited('double', name, 'factor * x', 'x * x', says='Twice.')"
+    read = catalogue(f"exec({shared!r}); # a comment\ndoubled('squared')\n")
+    assert [v.name for v in read.variants] == ["squared"]
 
 
 def test_edit_without_sentence_is_a_right_variant():
@@ -205,6 +211,17 @@ def test_two_variants_explain_two_mistakes_and_the_larger_comes_first():
         (variant("part"), entries(0.0, 0.0, 3.0)),
     ]
     assert [v.name for v in recognise(student, right, runs)] == ["two", "one"]
+
+
+def test_small_mistakes_are_told_apart_where_no_answer_is_far_off():
+    right, added = entries(np.array([0.5, 0.25])), entries(np.array([0.499999, 0.249999]))
+    rounded = [(variant("rounded"), entries(np.array([0.500001, 0.25]))), (variant("added"), added)]
+    assert [v.name for v in recognise(added, right, rounded)] == ["added"]
+    assert not recognise(right, right, rounded)
+    far = [*entries(9.0, check="d"), *added]  # where one is far off, it alone counts
+    assert not recognise(
+        far, [*entries(1.0, check="d"), *right], [(v, [*entries(1.0, check="d"), *t]) for v, t in rounded]
+    )
 
 
 def test_errors_are_recognised_by_their_type():

@@ -145,9 +145,11 @@ class Workspace:
         return unpack(node, blobs, self._other_in)
 
     def _arguments(self, request: Header, blobs: Blobs) -> tuple[list[Any], dict[str, Any]]:
-        return [self.read(a, blobs) for a in request["args"]], {
-            k: self.read(v, blobs) for k, v in request["kwargs"].items()
-        }
+        args: list[Any] = []
+        for node in request["args"]:
+            is_again = isinstance(node, dict) and "again" in node
+            args.append(args[node["again"]] if is_again else self.read(node, blobs))
+        return args, {k: self.read(v, blobs) for k, v in request["kwargs"].items()}
 
     # requests
 
