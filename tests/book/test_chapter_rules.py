@@ -17,10 +17,12 @@ KEPT = [
     "multi-head-attention",
     "positional-encoding",
     "normalization",
+    "transformer",
     "hand-designed-heads",
     "linear-attention",
+    "architectures",
 ]
-CAPTIONED = KEPT[:5]
+CAPTIONED = [*KEPT[:6], "architectures"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 

@@ -137,6 +137,11 @@ TOPICS = {
         ("tf-classifier", r"50"),
         ("tf-three-kinds", r"[Ee]ncoder"),
         ("tf-pretraining", r"label"),
+        ("tf-today", r"SwiGLU"),
+        ("tf-three-kinds", r"masked-diffusion"),
+        ("tf-forced-greedy", r"edit distance"),
+        ("tf-forced-greedy", r"exposure\s+bias"),
+        ("tf-defaults-trap", r"scaled_dot_product_attention"),
     ],
     "hand-designed-heads": [
         ("hh-basis", r"basis|name"),
@@ -185,6 +190,14 @@ TOPICS = {
         ("ar-torch", r"task"),
         ("ar-cnn", r"576 – 320 – 120 – 4"),
         ("ar-applications", r"limit|data"),
+        ("ar-applications", r"up to 10,000 rows"),
+        ("ar-four", r"unit matrix"),
+        ("ar-ssm", r"Mamba"),
+        ("ar-experts", r"mixture of experts"),
+        ("ar-cannot", r"causal mask"),
+        ("ar-torch", r"control mixes nothing"),
+        ("ar-torch", r"associative recall"),
+        ("ar-vit", r"ViT"),
     ],
 }
 
