@@ -113,7 +113,7 @@ def test_the_translators_translate(page):
 def test_greedy_and_forced_part_after_the_first_mistake(page):
     """The page itself asserts that wholly right sentences are the same either way."""
     assert 0.1 < ends(page.value("whole_alone"))[0] < ends(page.value("whole_alone"))[1] < 1
-    assert float(page.value("gap_edit")) < 0.8 * float(page.value("gap_place"))
+    assert float(page.value("gap_edit")) < 0.85 * float(page.value("gap_place"))
 
 
 def test_without_the_shift_the_loss_is_low_and_nothing_is_right(page):
