@@ -19,9 +19,13 @@ from typing import Any
 import numpy as np
 
 from autograder.judging.client import Client, Entry
-from autograder.judging.problems import StudentGone
-from autograder.judging.proxies import Proxy, later, settled
-from autograder.judging.session import CheckFailed, current
+from autograder.judging.problems import StudentGone as StudentGone
+from autograder.judging.proxies import Proxy
+from autograder.judging.proxies import later as later
+from autograder.judging.proxies import settled as settled
+from autograder.judging.recognition import is_flat
+from autograder.judging.session import CheckFailed as CheckFailed
+from autograder.judging.session import current
 from autograder.judging.transports import LocalTransport, RemoteTransport
 
 ATOL_64 = 1e-6
@@ -118,12 +122,8 @@ def figure(draw: Any, alt: str) -> None:
 # ------------------------------------------------------------------------------------------ comparison
 
 
-def _torch() -> Any:
-    return sys.modules.get("torch")
-
-
 def _is_tensor(value: Any) -> bool:
-    torch = _torch()
+    torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
@@ -149,8 +149,8 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
         raise CheckFailed(f"{what} is {_kind(value)}, where numbers are asked for")
     if _is_tensor(value):
         value = value.detach().cpu()
-        value = (value.float() if value.dtype == _torch().bfloat16 else value).numpy()
-    elif isinstance(value, (list, tuple)):
+        value = (value.float() if str(value.dtype) == "torch.bfloat16" else value).numpy()
+    elif isinstance(value, (list, tuple)) and not is_flat(value):
         value = [to_array(v, what) for v in value]
         if len({v.shape for v in value}) > 1:
             raise CheckFailed(f"{what} is a list whose rows have different shapes")
@@ -162,11 +162,12 @@ def to_array(value: Any, what: str = "result") -> np.ndarray:
     return array
 
 
-def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64) -> None:
+def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL_64, how_far: bool = False) -> None:
     """Demand that `actual` equals `expected` within `atol` (arrays: largest absolute difference, in float64).
 
     Tuples are compared item by item, dictionaries key by key, strings and None exactly. `what` names the value in the
-    message. Raises CheckFailed with what is wrong, never with the expected value.
+    message. Raises CheckFailed with what is wrong, never with the expected value; `how_far` adds the largest
+    difference, by which who typed a number could work out the right one.
     """
     actual = settled(actual)
     if isinstance(expected, (tuple, list)) and not _numeric(expected):
@@ -175,19 +176,21 @@ def compare(actual: Any, expected: Any, what: str = "result", atol: float = ATOL
         if len(actual) != len(expected):
             raise CheckFailed(f"{what} has {len(actual)} values, where {len(expected)} are asked for")
         for number, (mine, theirs) in enumerate(zip(actual, expected, strict=True), 1):
-            compare(mine, theirs, f"value {number} of {what}", atol)
+            compare(mine, theirs, f"value {number} of {what}", atol, how_far)
     elif isinstance(expected, dict):
         if not isinstance(actual, dict):
             raise CheckFailed(f"{what} is {_kind(actual)}, where a dictionary is asked for")
+        if len(actual) > len(expected):
+            raise CheckFailed(f"{what} has {len(actual)} entries, where {len(expected)} are asked for")
         for key, value in expected.items():
             if key not in actual:
                 raise CheckFailed(f"{what} has no entry {key!r}")
-            compare(actual[key], value, f"{what}[{key!r}]", atol)
+            compare(actual[key], value, f"{what}[{key!r}]", atol, how_far)
     elif expected is None or isinstance(expected, (str, bytes)):
         if type(actual) is not type(expected) or actual != expected:
             raise CheckFailed(f"{what} is not right")
     else:
-        _compare_arrays(to_array(actual, what), to_array(expected), what, atol)
+        _compare_arrays(to_array(actual, what), to_array(expected), what, atol, how_far)
 
 
 def _numeric(values: Any) -> bool:
@@ -197,7 +200,7 @@ def _numeric(values: Any) -> bool:
     return isinstance(values, (bool, int, float, np.generic))
 
 
-def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float) -> None:
+def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: float, how_far: bool) -> None:
     if actual.dtype == expected.dtype and actual.shape == expected.shape and actual.tobytes() == expected.tobytes():
         return  # most answers are right to the last bit
     if actual.shape != expected.shape:
@@ -218,8 +221,9 @@ def _compare_arrays(actual: np.ndarray, expected: np.ndarray, what: str, atol: f
         difference = np.where(same, 0.0, np.abs(actual - expected))
     wrong = ~(difference <= atol)
     if wrong.any():
-        largest = np.nanmax(np.where(np.isfinite(difference), difference, 0.0))
-        raise CheckFailed(f"{what}: {_share(wrong)} off by more than {atol:g} (largest difference {largest:.3g})")
+        largest = np.max(difference, initial=0.0, where=np.isfinite(difference))
+        more = f" (largest difference {largest:.3g})" if how_far else ""
+        raise CheckFailed(f"{what}: {_share(wrong)} off by more than {atol:g}{more}")
 
 
 def _share(wrong: np.ndarray) -> str:
@@ -242,10 +246,8 @@ def _copied(value: Any) -> Any:
 
 
 def _has_float32(values: Any) -> bool:
-    if isinstance(values, np.ndarray):
-        return values.dtype in (np.float32, np.float16)
-    if _is_tensor(values):
-        return values.dtype in (_torch().float32, _torch().float16)
+    if isinstance(values, np.ndarray) or _is_tensor(values):
+        return str(values.dtype).removeprefix("torch.") in ("float32", "float16")
     if isinstance(values, dict):
         return any(_has_float32(v) for v in values.values())
     return isinstance(values, (list, tuple)) and any(_has_float32(v) for v in values)
@@ -357,9 +359,9 @@ def _agrees(
                 f"`{name}` returned {_kind(actual)}; it should return {len(expected)} values: {', '.join(names)}"
             )
         for label, mine, theirs in zip(names, actual, expected, strict=True):
-            compare(mine, theirs, f"`{label}`", atol)
+            compare(mine, theirs, f"`{label}`", atol, True)
     else:
-        compare(actual, expected, f"the result of `{name}`", atol)
+        compare(actual, expected, f"the result of `{name}`", atol, True)
     if changed():
         raise CheckFailed(f"`{name}` changes its input in place; work on a copy of it")
     return actual
@@ -425,26 +427,3 @@ def student_source(name: str) -> str:
         return session.client.source_of(name)
     found = _main().get(name)
     return inspect.getsource(found) if inspect.isfunction(found) else ""
-
-
-__all__ = [
-    "CheckFailed",
-    "StudentGone",
-    "agrees",
-    "case",
-    "check",
-    "compare",
-    "fail",
-    "figure",
-    "gradients",
-    "is_instance",
-    "later",
-    "observe",
-    "parameter_gradients",
-    "reference",
-    "settled",
-    "student_side",
-    "student_source",
-    "to_array",
-    "uses",
-]

@@ -58,24 +58,21 @@ def course_in(context: click.Context, option: click.Parameter, folder: Path) -> 
     return Course(folder)
 
 
-def chosen_sets(course: Course, names: tuple[str, ...], default: list[str]) -> list[str]:
+def chosen_sets(course: Course, names: Names, default: list[str]) -> list[str]:
     """The sets named on the command line, or the default; an unknown name is an error."""
     for name in names:
         course.set_files(name)
     return list(names) or default
 
 
+Names = tuple[str, ...]
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-folder_option = partial(
-    click.option, "--course", type=FOLDER, default=".", help="The course folder (it holds nbgrader_config.py)."
-)
+folder_option = partial(click.option, "--course", type=FOLDER, default=".", help="The folder of nbgrader_config.py.")
 course_option = folder_option(callback=course_in)
 sets_argument = click.argument("sets", nargs=-1, metavar="[SET]...")
-sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; may be repeated.")
-students_option = click.option(
-    "--student", "-s", "students", multiple=True, metavar="ID", help="A student; may be repeated."
-)
+sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; repeatable.")
+student_option = click.option("--student", "-s", "students", multiple=True, metavar="ID", help="A student; repeatable.")
 jobs_option = click.option("--jobs", "-j", default=os.cpu_count() or 1, help="Worker processes.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
 
@@ -90,7 +87,7 @@ def cli() -> None:
 @course_option
 @sets_argument
 @json_option
-def release(course: Course, sets: tuple[str, ...], as_json: bool) -> None:
+def release(course: Course, sets: Names, as_json: bool) -> None:
     """Make what students get from the source notebooks (all sets by default)."""
     from autograder.release import release as release_set
 
@@ -156,7 +153,7 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
 @cli.command()
 @course_option
 @sets_option
-@students_option
+@student_option
 @jobs_option
 @click.option("--scheduler", metavar="ADDRESS", help="Run the jobs on this Dask cluster, e.g. tcp://host:8786.")
 @click.option("--force", is_flag=True, help="Run unchanged submissions again, with fresh random inputs.")
@@ -170,8 +167,8 @@ def _say_collected(done: Collected, dry_run: bool) -> None:
 @json_option
 def grade(
     course: Course,
-    sets: tuple[str, ...],
-    students: tuple[str, ...],
+    sets: Names,
+    students: Names,
     jobs: int,
     scheduler: str | None,
     force: bool,
@@ -181,6 +178,7 @@ def grade(
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
     from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.reader import Standing, lateness, scores
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
     from autograder.grading.store import Store
@@ -197,10 +195,9 @@ def grade(
         make_executor = partial(DaskExecutor, scheduler)
     if sandbox == "none":
         err.print("Students' code runs unconfined (--sandbox none); results and reports say so.", style="bold red")
-    for name in chosen_sets(course, sets, course.has_submissions()):
+    for name in chosen_sets(course, sets, [name for name in course.set_names() if course.submissions(name)]):
         handed_in = course.submissions(name)
-        unknown = [s for s in students if s not in handed_in]
-        if unknown:
+        if unknown := [s for s in students if s not in handed_in]:
             raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
         _say_all(ensure_assignment(course, course.set_files(name)), "yellow")
         rows: list[dict[str, Any]] = []
@@ -211,9 +208,13 @@ def grade(
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
         graded += rows
+        found = scores(course, name)
+        for row in rows:
+            one = found.get(row["student"], Standing())
+            row |= {"late": one.when if one.late else "", "late_penalty": one.late_penalty or 0.0}
         if not as_json:
             _say_graded(name, rows)
-            _say_all(written.remarks, "yellow")
+            _say_all([*written.remarks, *lateness(course, name, found)], "yellow")
     if not sets:
         for student, name in course.unknown_folders():
             err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
@@ -226,29 +227,20 @@ def grade(
 
 def _noted(steps: Iterable[Step], rows: list[dict[str, Any]], problems: list[str]) -> Iterator[Result]:
     """The results of the steps; on the way their summaries and problems are noted."""
+    as_they_are = ("student", "assignment", "status", "reason", "typed_id", "notes", "events", "sandbox")
     for step in steps:
-        rows.append({**_summary(step.result), "ran": step.ran})
-        if step.problem:
-            problems.append(step.problem)
-        yield step.result
-
-
-def _summary(result: Result) -> dict[str, Any]:
-    return {
-        "student": result.student,
-        "assignment": result.assignment,
-        "status": result.status,
-        "reason": result.reason,
-        "score": result.auto_score if result.status == GRADED else None,
-        "points": result.auto_points,
-        "exercises": {e.grade_id: e.score for e in result.exercises},
-        "typed_id": result.typed_id,
-        "misconceptions": [m.name for e in result.exercises for m in e.misconceptions],
-        "notes": result.notes,
-        "events": result.events,
-        "sandbox": result.sandbox,
-        "seconds": result.timings.get("total"),
-    }
+        result = step.result
+        rows.append({name: getattr(result, name) for name in as_they_are})
+        rows[-1] |= {
+            "score": result.auto_score if result.status == GRADED else None,
+            "points": result.auto_points,
+            "exercises": {e.grade_id: e.score for e in result.exercises},
+            "misconceptions": [m.name for e in result.exercises for m in e.misconceptions],
+            "seconds": result.timings.get("total"),
+            "ran": step.ran,
+        }
+        problems += [step.problem] if step.problem else []
+        yield result
 
 
 def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
@@ -258,20 +250,20 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
             if row["status"] == GRADED:
-                score, said = f"{row['score']:g} of {row['points']:g}", "; ".join(row["events"])
+                said = "; ".join(filter(None, [row["late"], *row["events"]]))
+                table.add_row(row["student"], f"{row['score']:g} of {row['points']:g}", said)
             else:
-                score, said = row["status"], row["reason"]
-            table.add_row(row["student"], score, said)
+                table.add_row(row["student"], row["status"], row["reason"])
         out.print(table)
 
 
 @cli.command()
 @course_option
 @sets_option
-@students_option
-def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -> None:
+@student_option
+def feedback(course: Course, sets: Names, students: Names) -> None:
     """Write one HTML page for each student and set, from the stored results."""
-    from autograder.gradebook.reader import manual_marks
+    from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
 
@@ -281,7 +273,7 @@ def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -
         results = [r for r in store.all(name) if not students or r.student in students]
         with progress_bar() as bar:
             watched = bar.track(results, description=f"feedback for {name}")
-            written = write_all(watched, course.feedback_folder, manual_marks(course, name))
+            written = write_all(watched, course.feedback_folder, scores(course, name))
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)
@@ -290,9 +282,9 @@ def feedback(course: Course, sets: tuple[str, ...], students: tuple[str, ...]) -
 @cli.command()
 @course_option
 @sets_option
-def report(course: Course, sets: tuple[str, ...]) -> None:
+def report(course: Course, sets: Names) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
-    from autograder.gradebook.reader import manual_marks
+    from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.report import write_all
     from autograder.html.similarity import code_of, near_identical
@@ -300,7 +292,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
     store = Store(course.results_folder)
     names = chosen_sets(course, sets, store.assignments())
     results = {name: list(store.all(name)) for name in names}
-    manual = {key: marks for name in names for key, marks in manual_marks(course, name).items()}
+    marks = {name: scores(course, name) for name in names}
     away = os.path.relpath(course.feedback_folder, course.report_folder)
     title = course.dirs.course_id or course.root.name
     old = {name: store.before(name) for name in names}
@@ -309,7 +301,7 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
             name: near_identical(results[name], code_of(course.set_files(name).released))
             for name in bar.track(names, description="comparing code")
         }
-    write_all(results, course.report_folder, title, old=old, alike=alike, manual=manual, feedback=away)
+    write_all(results, course.report_folder, title, old=old, alike=alike, marks=marks, feedback=away)
     out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
 
 
@@ -328,16 +320,11 @@ def report(course: Course, sets: tuple[str, ...]) -> None:
 @click.option("--column", "columns", multiple=True, metavar="SET=TITLE", help="The template's column of a set.")
 @click.option("--partial", is_flag=True, help="canvas, moodle: also scores with answers that nobody has marked yet.")
 def export(
-    course: Course,
-    sets: tuple[str, ...],
-    form: str,
-    output: Path | None,
-    template: Path | None,
-    columns: tuple[str, ...],
-    partial: bool,
+    course: Course, sets: Names, form: str, output: Path | None, template: Path | None, columns: Names, partial: bool
 ) -> None:
     """Write the gradebook's marks, with manual marks and late penalties (all sets by default)."""
     from autograder.files import write_atomically
+    from autograder.gradebook.reader import lateness
     from autograder.lms import export as lms
 
     is_lms = form in ("canvas", "moodle")
@@ -346,7 +333,8 @@ def export(
     named = dict(column.partition("=")[::2] for column in columns)
     for name in named:
         course.set_files(name)
-    found = lms.marks(course, chosen_sets(course, sets, lms.with_marks(course)))
+    names = chosen_sets(course, sets, lms.with_marks(course))
+    found = lms.marks(course, names)
     if not found:
         raise AutograderError("there are no marks to export: no student is known and nothing has been handed in")
     if not is_lms:
@@ -359,6 +347,7 @@ def export(
         write_atomically(output, sheet.text.encode())
     else:
         click.echo(sheet.text, nl=False)
+    _say_all([line for name in names for line in lateness(course, name)], "yellow")
     _say_all([*lms.unmarked(found, left_out=is_lms and not partial), *sheet.remarks], "yellow")
     _end_with(sheet.problems)
 
@@ -383,9 +372,7 @@ def _end_with(problems: list[str]) -> None:
 @click.option("--mutants/--no-mutants", default=True, help="Also judge the reference changed in one place each.")
 @jobs_option
 @json_option
-def audit(
-    course: Course, sets: tuple[str, ...], seeds: int, quick: bool, mutants: bool, jobs: int, as_json: bool
-) -> None:
+def audit(course: Course, sets: Names, seeds: int, quick: bool, mutants: bool, jobs: int, as_json: bool) -> None:
     """Prove the tests: right variants pass, misconceptions are named, mutants are killed, nothing flakes."""
     from autograder.audit.audit import audit_set
     from autograder.audit.report import print_table

@@ -1,13 +1,24 @@
-"""What commands print on: two consoles that read no markup and no emoji codes in what they are given, and a bar."""
+"""What commands print on: two consoles that take what they are given for plain text, and a bar."""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.text import Text
 
-_plain = partial(Console, markup=False, emoji=False, highlight=False, soft_wrap=True)
+from autograder.text import clean
+
+
+class _Console(Console):
+    def render_str(self, text: str, *args: Any, **kwargs: Any) -> Text:
+        """As Console's: every text that is printed passes here, also a table's."""
+        return super().render_str(clean(text), *args, **kwargs)
+
+
+_plain = partial(_Console, markup=False, emoji=False, highlight=False, soft_wrap=True)
 out = _plain()
 err = _plain(stderr=True)
 if not out.is_terminal:

@@ -8,11 +8,13 @@ import logging
 import re
 from copy import deepcopy
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from dateutil.tz import gettz
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import SaveCells
@@ -25,12 +27,12 @@ from autograder.errors import AutograderError
 from autograder.notebook.places import Place, places_of, release_view
 from autograder.notebook.text_source import BadText, made_from_text, read_text, write_notebook
 from autograder.text import shown
+from autograder.timestamps import STAMP_FORMAT
 
 CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
-PRIVATE = (CATALOGUE, SET_CHECKS)
-"""What stands beside a set's notebook and never reaches students."""
+PRIVATE = (CATALOGUE, SET_CHECKS)  # what stands beside a set's notebook and never reaches students
 
 log = logging.getLogger(__name__)
 
@@ -125,11 +127,20 @@ class Course:
         self.config.CourseDirectory.root = str(self.root)
         self.dirs = CourseDirectory(config=self.config)
         self.results_folder, self.report_folder = self.root / "results", self.root / "report"
+        zone = self.config.Exchange.get("timezone")
+        self.zone: tzinfo = gettz(zone)
+        """The zone of times that name none: c.Exchange.timezone, else this machine's."""
+        if self.zone is None:
+            raise CourseError(f"{self.root / CONFIG}: c.Exchange.timezone is {zone!r}, which is no time zone")
         self._sets: dict[str, SetFiles] = {}
 
     @property
     def db_url(self) -> str:
         return str(self.dirs.db_url)
+
+    def clock(self, moment: datetime) -> str:
+        """A time of the gradebook (UTC, without a zone) in the course's zone, such as "2027-03-01 18:00:00 CET"."""
+        return moment.replace(tzinfo=UTC).astimezone(self.zone).strftime(STAMP_FORMAT)
 
     @property
     def source_folder(self) -> Path:
@@ -216,10 +227,6 @@ class Course:
         matches = [re.fullmatch(form, str(path)) for path in places if path.is_dir()]
         known = self.set_names()
         return [(m["student"], m["name"]) for m in matches if m and m["name"] not in known]
-
-    def has_submissions(self) -> list[str]:
-        """Names of the sets for which anything has been handed in."""
-        return [name for name in self.set_names() if self.submissions(name)]
 
 
 def _read_source(folder: Path) -> tuple[Path, str]:

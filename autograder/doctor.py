@@ -9,12 +9,15 @@ import sys
 import time
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
-from sqlalchemy import NullPool, create_engine, make_url, text
+from sqlalchemy import NullPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from autograder.course import Course, CourseError
+from autograder.gradebook.database import said, shown_url
+from autograder.gradebook.reader import due_and_points
 from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
 PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
@@ -60,14 +63,22 @@ def _sandbox() -> Finding:
 
 
 def _database(course: Course) -> Finding:
-    shown = make_url(course.db_url).render_as_string(hide_password=True)
     try:
         with create_engine(course.db_url, poolclass=NullPool).connect() as connection:
             connection.execute(text("select 1"))
-        return Finding("gradebook", True, f"{shown} answers")
+        return Finding("gradebook", True, f"{shown_url(course)} answers")
     except (SQLAlchemyError, ImportError) as error:
-        said = f"{shown}: {str(error).splitlines()[0]}"
-        return Finding("gradebook", False, said, "check c.CourseDirectory.db_url in nbgrader_config.py")
+        mend = "check c.CourseDirectory.db_url in nbgrader_config.py"
+        return Finding("gradebook", False, f"{shown_url(course)}: {said(error)}", mend)
+
+
+def _zone(course: Course) -> Finding:
+    named, now, here = course.config.Exchange.get("timezone"), datetime.now(course.zone), datetime.now().astimezone()
+    clocks = f"c.Exchange.timezone is {named or 'not set'} ({now:%H:%M %Z}); this machine's clock says {here:%H:%M %Z}"
+    ok = bool(named) or not any(due_and_points(course, name)[0] for name in course.set_names())
+    return Finding(
+        "time zone", ok, clocks, 'set it in nbgrader_config.py, such as c.Exchange.timezone = "Europe/Berlin"'
+    )
 
 
 def examine(folder: Path) -> list[Finding]:
@@ -85,6 +96,8 @@ def examine(folder: Path) -> list[Finding]:
         names = course.set_names()
         findings.append(Finding("course", bool(names), f"{len(names)} sets", "put sets into source_solutions/"))
         findings.append(_database(course))
+        findings += [_zone(course)] if findings[-1].ok else []
     except CourseError as error:
-        findings.append(Finding("course", False, str(error), "run in a course folder, or name one with --course"))
+        mend = "mend nbgrader_config.py, or name a course folder with --course"
+        findings.append(Finding("course", False, str(error), mend))
     return findings

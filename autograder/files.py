@@ -23,12 +23,8 @@ class NotOrdinary(OSError):
 
 def is_safe_name(name: str) -> bool:
     """Whether a student's or a set's name can be one component of a path and is what it looks like."""
-    return (
-        bool(name)
-        and not name.startswith(".")
-        and not UNSAFE.search(name)
-        and len(name.encode("utf-8", "replace")) <= 200
-    )
+    has_room = 0 < len(name.encode("utf-8", "replace")) <= 200
+    return has_room and not name.startswith(".") and not UNSAFE.search(name)
 
 
 def open_ordinary(path: Path, flags: int = 0) -> BinaryIO:

@@ -24,6 +24,7 @@ from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
 from autograder.timestamps import read_timestamp
@@ -96,9 +97,6 @@ def _init_notebooks(self: Any) -> None:
     BaseConverter.init_notebooks(self)
 
 
-# --- autograding -----------------------------------------------------------------------------------------------------
-
-
 class SubmissionExporter(NotebookExporter):
     """Stands where nbgrader's converter has what exports a student's notebook: who has it grades with this engine."""
 
@@ -142,11 +140,11 @@ def _autograde(self: Any) -> None:
             steps = grade_set(course, Store(course.results_folder), name, settings, students)
             written = write(course, map(noted, steps))
             problems += written.problems
-            for remark in written.remarks:
-                self.log.warning(remark)
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
+            for remark in [*written.remarks, *lateness(course, name)]:
+                self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]
     for problem in problems:

@@ -16,12 +16,11 @@ import nbformat
 
 from autograder.course import Course, CourseError, SetFiles
 from autograder.files import write_changed
-from autograder.judging.source import split_region, split_tests
+from autograder.judging.source import Source, split_region, split_tests
 from autograder.text import shown
 
 MARKERS = ("BEGIN SOLUTION", "END SOLUTION", "HIDDEN TESTS", "BEGIN MARK SCHEME", "END MARK SCHEME")
-TELLING = 30
-"""A private line of at least so many characters is no coincidence when it stands in a released file."""
+TELLING = 30  # a private line of at least so many characters is no coincidence when it stands in a released file
 
 
 class ReleaseError(CourseError):
@@ -32,7 +31,7 @@ def release(course: Course, name: str) -> Path:
     """Release a set into the course's release folder; returns the set's folder there.
 
     Files that are already as they should be are not touched, files that the set no longer has are removed. Raises
-    ReleaseError where the source is faulty or something private would get out, CourseError for an unknown set.
+    ReleaseError where the source is faulty or something private would get out, BadSource, CourseError.
     """
     files = course.set_files(name)
     files.make_ready()
@@ -47,6 +46,7 @@ def release(course: Course, name: str) -> Path:
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         raise ReleaseError(f"{name} is not released: {faults[0]}{more}")
+    Source(files.source, name=name)  # says what the grader could not judge
     folder = Path(course.dirs.format_path(course.dirs.release_directory, ".", name)).resolve()
     _copy(made, folder)
     return folder

@@ -72,14 +72,6 @@ class Exercise:
 
 
 @dataclass
-class Manual:
-    """What a person gave for one exercise: points (None: not marked yet) and a comment in Markdown."""
-
-    score: float | None = None
-    comment: str = ""
-
-
-@dataclass
 class Result:
     """The outcome for one student and one set.
 
@@ -126,14 +118,8 @@ class Result:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Result:
-        exercises = [
-            Exercise(
-                **e
-                | {
-                    "checks": [Check(**c) for c in e["checks"]],
-                    "misconceptions": [Misconception(**m) for m in e["misconceptions"]],
-                }
-            )
-            for e in data["exercises"]
-        ]
+        exercises = []
+        for e in data["exercises"]:
+            checks, named = [Check(**c) for c in e["checks"]], [Misconception(**m) for m in e["misconceptions"]]
+            exercises.append(Exercise(**e | {"checks": checks, "misconceptions": named}))
         return cls(**data | {"exercises": exercises})

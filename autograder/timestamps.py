@@ -14,10 +14,8 @@ from autograder.files import open_ordinary
 from autograder.text import shown
 
 TIMESTAMP = "timestamp.txt"
-STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"
-"""What nbgrader writes into timestamp.txt, and reads."""
-LONGEST = 1000
-"""Bytes of a timestamp.txt that are looked at."""
+STAMP_FORMAT = "%Y-%m-%d %H:%M:%S %Z"  # what nbgrader writes into timestamp.txt, and reads
+LONGEST = 1000  # bytes of a timestamp.txt that are looked at
 
 NO_DATE = (ValueError, OverflowError, TypeError, ArithmeticError, AttributeError, IndexError)
 """What dateutil raises for what is no date."""
@@ -40,9 +38,13 @@ def read_timestamp(folder: Path) -> tuple[datetime | None, str]:
     if not os.path.lexists(folder / TIMESTAMP):
         return None, ""
     try:
-        words = stamp_bytes(folder).decode("utf-8-sig").strip()
+        return moment_in(stamp_bytes(folder).decode("utf-8-sig").strip())
     except (OSError, UnicodeDecodeError):
         return None, f"{TIMESTAMP} cannot be read; the submission counts as in time"
+
+
+def moment_in(words: str) -> tuple[datetime | None, str]:
+    """The same for the words of a timestamp.txt."""
     if not words:
         return None, f"{TIMESTAMP} is empty; the submission counts as in time"
     try:

@@ -59,7 +59,7 @@ class Bench:
 
     def _run_notebook(self) -> Iterator[tuple[str, tuple[dict[str, Any], list[tuple[str, str]]]]]:
         """For each test: the names before its first solution cell, and the cells (id, text) from there to the test."""
-        namespace: dict[str, Any] = {"__name__": "reference"}
+        namespace: dict[str, Any] = {"__name__": "__main__"}
         before: dict[str, Any] | None = None
         between: list[tuple[str, str]] = []
         for cell in self.source.notebook.cells:
@@ -114,7 +114,7 @@ class Bench:
         given = set().union(*(bound_names(self.released[s]) for s in test.solution_ids))
         asked = {n for n in names if callable(self.source.reference[n]) or n not in given} or names
         before = self._stages[test.grade_id][0].values()
-        earlier = [v for v in before if callable(v) and getattr(v, "__module__", "") == "reference"]
+        earlier = [v for v in before if callable(v) and getattr(v, "__module__", "") == "__main__"]
         for kind, answer in _trivial_answers(earlier).items():
             answers: Answers = {}
             for name in asked:

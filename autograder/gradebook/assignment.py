@@ -7,18 +7,8 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from nbgrader import utils
-from nbgrader.api import (
-    Assignment,
-    Comment,
-    Grade,
-    GradeCell,
-    Notebook,
-    SolutionCell,
-    SourceCell,
-    SubmittedNotebook,
-    TaskCell,
-)
+from nbgrader import api, utils
+from nbgrader.api import Comment, Grade, GradeCell, Notebook, SolutionCell, SourceCell, SubmittedNotebook, TaskCell
 from sqlalchemy import delete, or_, select
 from sqlalchemy.orm import Session
 
@@ -47,7 +37,10 @@ def ensure_assignment(course: Course, files: SetFiles) -> list[str]:
     def work(db: Session) -> list[str]:
         row, removed = _match_notebook(db, course, files.name, notebooks)
         row.kernelspec = kernelspec
-        return _keep_removed(course, files.name, removed + _match_cells(db, row, cells))
+        gone = "is no longer in the set; the marks and comments entered for it are kept"
+        remarks = _keep(course, files.name, removed + _match_cells(db, row, cells), gone)
+        low = "has fewer points now; marks above them were lowered and wait for another look, the old ones are kept"
+        return remarks + _keep(course, files.name, _lower_marks(db, row), low)
 
     return in_transaction(course, work)
 
@@ -76,19 +69,17 @@ def _cells(notebook: Any) -> Cells:
 
 def _match_notebook(db: Session, course: Course, name: str, notebooks: set[str]) -> tuple[Notebook, list[Values]]:
     """The set's row for its notebook; `notebooks` are those of the source folder, all others go."""
-    assignment = db.scalar(select(Assignment).where(Assignment.name == name))
-    if assignment is None:
-        assignment = Assignment(name=name, course_id=course_id(course))
-        db.add(assignment)
+    known = db.scalar(select(api.Assignment).where(api.Assignment.name == name))
+    assignment = known or api.Assignment(name=name, course_id=course_id(course))
+    db.add(assignment)
     removed: list[Values] = []
-    for known in [n for n in assignment.notebooks if n.name not in notebooks]:
-        removed += _remove_cells(db, [*known._base_cells, *known.source_cells])
-        db.execute(delete(SubmittedNotebook).where(SubmittedNotebook.notebook_id == known.id))
-        db.execute(delete(Notebook).where(Notebook.id == known.id))
+    for other in [n for n in assignment.notebooks if n.name not in notebooks]:
+        removed += _remove_cells(db, [*other._base_cells, *other.source_cells])
+        db.execute(delete(SubmittedNotebook).where(SubmittedNotebook.notebook_id == other.id))
+        db.execute(delete(Notebook).where(Notebook.id == other.id))
     notebook = next((n for n in assignment.notebooks if n.name == name), None)
-    if notebook is None:
-        notebook = Notebook(name=name, assignment=assignment)
-        db.add(notebook)
+    notebook = notebook or Notebook(name=name, assignment=assignment)
+    db.add(notebook)
     db.flush()
     return notebook, removed
 
@@ -132,8 +123,17 @@ def _remove_cells(db: Session, cells: Sequence[Any]) -> list[Values]:
     return entered
 
 
-def _keep_removed(course: Course, name: str, removed: list[Values]) -> list[str]:
-    """Append what a person had entered for removed cells to a file, before the transaction ends."""
+def _lower_marks(db: Session, notebook: Notebook) -> list[Values]:
+    """Marks above the points of their cell become these points; returns what they were."""
+    above = Grade.manual_score > Grade.max_score, api.BaseCell.notebook_id == notebook.id
+    entered = [dict(row) for row in db.execute(of_cells(Grade, Grade.manual_score).where(*above)).mappings()]
+    for grade in db.scalars(select(Grade).join(api.BaseCell, api.BaseCell.id == Grade.cell_id).where(*above)):
+        grade.manual_score, grade.needs_manual_grade = grade.max_score, True
+    return entered
+
+
+def _keep(course: Course, name: str, removed: list[Values], why: str) -> list[str]:
+    """Append what a person had entered to a file, before the transaction ends; returns a line that says why."""
     if not removed:
         return []
     path = course.results_folder / name / REMOVED
@@ -142,4 +142,4 @@ def _keep_removed(course: Course, name: str, removed: list[Values]) -> list[str]
     with path.open("a", encoding="utf-8") as file:
         file.writelines(json.dumps({"removed_at": when, **line}, ensure_ascii=False) + "\n" for line in removed)
     cells = ", ".join(sorted({line["cell"] for line in removed}))
-    return [f"{name}: {cells} is no longer in the set; the marks and comments entered for it are kept in {path}"]
+    return [f"{name}: {cells} {why} in {path}"]

@@ -13,8 +13,7 @@ from autograder.notebook.reader import new_cell
 from autograder.results import Result
 from autograder.timestamps import TIMESTAMP, stamp_bytes
 
-RUBRIC = "autograder_rubric"
-"""Metadata of a cell that only those who mark may see."""
+RUBRIC = "autograder_rubric"  # metadata of a cell that only those who mark may see
 
 
 def _plain(files: SetFiles, result: Result) -> dict[str, Any]:

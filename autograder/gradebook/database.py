@@ -25,8 +25,7 @@ from autograder.course import Course, CourseError
 from autograder.text import shown
 
 TRIES = 7
-FIRST_PAUSE = 0.2
-"""Seconds before the second try; each further pause is twice as long."""
+FIRST_PAUSE = 0.2  # seconds before the second try; each further pause is twice as long
 
 T = TypeVar("T")
 

@@ -1,19 +1,22 @@
-"""What the gradebook holds: scores, manual marks, the class list, and the dates."""
+"""What the gradebook holds: what a submission is worth and why, the class list, and the dates."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from nbgrader.api import Assignment, Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.plugins import LateSubmissionPlugin
+from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from autograder.course import Course
+from autograder.course import Course, CourseError
 from autograder.gradebook.database import look, notebook_of, of_cells
-from autograder.judging.source import Source
-from autograder.results import Manual
+from autograder.text import plural, shown
 
 
 @dataclass
@@ -34,14 +37,26 @@ class CellScore:
         base = self.auto if self.manual is None else self.manual
         return 0.0 if base is None else base + (self.extra_credit or 0.0)
 
+    @property
+    def by_hand(self) -> bool:
+        return self.manual is not None or None not in (self.auto, self.extra_credit)
+
 
 @dataclass
-class StudentScores:
-    """One student's set: cells by grade_id, the penalty for lateness (points, None: none) and when it came (UTC)."""
+class Standing:
+    """One student's set: cells by grade_id, when it came and the set was due (UTC, no zone), this one's `extension`.
+
+    `late_penalty` are the points taken off for lateness (None: none) by nbgrader's rule and all marks of this moment;
+    `problem` says why they could not be computed. `when` says the times in words, "" where none is known.
+    """
 
     cells: dict[str, CellScore] = field(default_factory=dict)
-    late_penalty: float | None = None
     timestamp: datetime | None = None
+    due: datetime | None = None
+    extension: timedelta = timedelta()
+    late_penalty: float | None = None
+    problem: str = ""
+    when: str = ""
 
     @property
     def max_score(self) -> float:
@@ -52,24 +67,79 @@ class StudentScores:
         return any(c.needs_manual for c in self.cells.values())
 
     @property
+    def begun(self) -> bool:  # an extension may stand in the gradebook before there is any work
+        return any(c.auto is not None or c.by_hand for c in self.cells.values())
+
+    @property
+    def points(self) -> float:
+        """Points with manual marks and extra credit, before the late penalty."""
+        return sum(c.score for c in self.cells.values())
+
+    @property
     def total(self) -> float:
         """Points with manual marks, extra credit and the late penalty; never below 0."""
-        return max(0.0, sum(c.score for c in self.cells.values()) - (self.late_penalty or 0.0))
+        return self.mark(self.points)
+
+    def mark(self, points: float) -> float:
+        """What so many points are worth after the late penalty; never below 0."""
+        return max(0.0, points - (self.late_penalty or 0.0))
+
+    @property
+    def late(self) -> timedelta:
+        """How late it came; 0 for what came in time, and where the time or the due date is not known."""
+        if self.timestamp is None or self.due is None:
+            return timedelta()
+        return max(timedelta(), self.timestamp - self.due - self.extension)
 
 
-# --- marks -----------------------------------------------------------------------------------------------------------
+def count_lateness(course: Course, found: Mapping[str, Standing]) -> None:
+    """Fill in `late_penalty`, `problem` and `when`, by the marks as they are. Raises CourseError."""
+    plugin = _late_plugin(course) if any(one.late for one in found.values()) else LateSubmissionPlugin()
+    for student, one in found.items():
+        try:
+            taken = plugin.late_submission_penalty(student, one.points, one.late.total_seconds()) if one.late else None
+            one.late_penalty = None if taken is None else float(min(max(taken, 0), one.points))
+        except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
+            why = f"{type(error).__name__}: {error}"
+            one.problem = f"{student}: the penalty for lateness could not be computed ({why}); there is none"
+        came = f"handed in {course.clock(one.timestamp)}" if one.timestamp else ""
+        due = f"due {course.clock(one.due)}" if one.due else ""
+        more = f"extended by {one.extension}" if one.extension else ""
+        late = f"{one.late - one.late % timedelta(seconds=1)} late with a penalty of {one.late_penalty or 0:g}"
+        one.when = ", ".join(filter(None, (came, due, more, late * bool(one.late))))
 
 
-def scores(course: Course, name: str) -> dict[str, StudentScores]:
-    """What the gradebook holds for a set, by student; empty where there is no gradebook yet. Raises GradebookError."""
-    return look(course, lambda db: _scores(db, name), {})
+def _late_plugin(course: Course) -> Any:
+    """The plugin of nbgrader's AssignLatePenalties; where that is off, one that takes nothing. Raises CourseError."""
+    # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
+    sys.path.insert(0, str(course.root))
+    try:
+        rule = AssignLatePenalties(config=course.config)
+        rule.init_plugin()
+    except Exception as error:
+        raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
+    finally:
+        sys.path.remove(str(course.root))
+    return rule.plugin_inst if rule.enabled else LateSubmissionPlugin()
 
 
-def _scores(db: Session, name: str) -> dict[str, StudentScores]:
+def scores(course: Course, name: str) -> dict[str, Standing]:
+    """What each submission of a set is worth at this moment, by student; empty where there is no gradebook yet.
+
+    Every command and page that tells a mark takes it from here. Raises GradebookError, CourseError.
+    """
+    found: dict[str, Standing] = look(course, lambda db: _scores(db, name), {})
+    count_lateness(course, found)
+    return found
+
+
+def _scores(db: Session, name: str) -> dict[str, Standing]:
     ours = SubmittedNotebook.notebook_id.in_(notebook_of(name))
-    columns = SubmittedAssignment.student_id, SubmittedNotebook.late_submission_penalty, SubmittedAssignment.timestamp
-    submitted = select(*columns).join(SubmittedNotebook.assignment).order_by(SubmittedAssignment.student_id)
-    found = {student: StudentScores({}, *row) for student, *row in db.execute(submitted.where(ours))}
+    joined = select(SubmittedAssignment).join(SubmittedAssignment.notebooks).order_by(SubmittedAssignment.student_id)
+    found = {
+        row.student_id: Standing({}, row.timestamp, row.assignment.duedate, row.extension or timedelta())
+        for row in db.scalars(joined.where(ours))
+    }
     marks = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade
     for student, cell, most, *row in db.execute(of_cells(Grade, Grade.max_score, *marks).where(ours)):
         score = found[student].cells[cell] = CellScore(*row)
@@ -81,52 +151,30 @@ def _scores(db: Session, name: str) -> dict[str, StudentScores]:
     return found
 
 
-def manual_marks(course: Course, name: str) -> dict[tuple[str, str], dict[str, Manual]]:
-    """What people entered, by (student, set) and grade_id of the exercise, as feedback and report take it.
-
-    A comment on a solution cell belongs to the exercise whose tests judge that cell. Raises GradebookError.
-    """
-    tests = Source(course.set_files(name).source).tests.values()
-    judges = {solution: test.grade_id for test in tests for solution in test.solution_ids}
-    marks: dict[tuple[str, str], dict[str, Manual]] = {}
-    for student, found in scores(course, name).items():
-        mine: dict[str, Manual] = {}
-        for cell_name, cell in found.cells.items():
-            if cell.manual is not None or cell.extra_credit is not None:
-                mine.setdefault(cell_name, Manual()).score = cell.score
-            if cell.comment:
-                mark = mine.setdefault(judges.get(cell_name, cell_name), Manual())
-                mark.comment = f"{mark.comment}\n\n{cell.comment}".strip()
-        if mine:
-            marks[student, name] = mine
-    return marks
-
-
-# --- the class and the set -------------------------------------------------------------------------------------------
+def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = None) -> list[str]:
+    """How many came late, by what clock, and each penalty not known; by `found`, else `scores`. Raises CourseError."""
+    found = scores(course, name) if found is None else found
+    late = [student for student, one in found.items() if one.late]
+    due = late and found[late[0]].due
+    if not due:
+        return []
+    losing = sum(bool(one.late_penalty) for one in found.values())
+    said = f"{len(late)} of {plural(len(found), 'submission')} came late" + f", {losing} with a penalty" * bool(losing)
+    said = f"{name}: {said} (due {course.clock(due)}): {shown(', '.join(late), 200)}"
+    if "timezone" not in course.config.Exchange:
+        said += f"; times without a zone count as {course.clock(due).split()[-1]} (c.Exchange.timezone is not set)"
+    return [said, *(one.problem for one in found.values() if one.problem)]
 
 
 def class_list(course: Course) -> list[dict[str, Any]]:
     """The students in the gradebook: id, first_name, last_name, email, lms_user_id. Raises GradebookError."""
-    columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
-
-    def work(db: Session) -> list[dict[str, Any]]:
-        rows = db.execute(select(*columns).order_by(Student.id)).mappings()
-        return [{key: value or "" for key, value in row.items()} for row in rows]
-
-    return look(course, work, [])
+    known = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
+    rows: list[Any] = look(course, lambda db: [*db.execute(select(*known).order_by(Student.id)).mappings()], [])
+    return [{key: value or "" for key, value in row.items()} for row in rows]
 
 
-def due_date(course: Course, name: str) -> datetime | None:
-    """When a set is due (UTC, without a zone), as the gradebook has it. Raises GradebookError."""
-    due: datetime | None = _of_assignment(course, name, Assignment.duedate)
-    return due
-
-
-def full_marks(course: Course, name: str) -> float | None:
-    """The points of a set, None where the gradebook does not know it. Raises GradebookError."""
-    points: float | None = _of_assignment(course, name, Assignment.max_score)
-    return points
-
-
-def _of_assignment(course: Course, name: str, column: Any) -> Any:
-    return look(course, lambda db: db.scalar(select(column).where(Assignment.name == name)), None)
+def due_and_points(course: Course, name: str) -> tuple[datetime | None, float | None]:
+    """When a set is due (UTC, without a zone) and its points, where the gradebook has them. Raises GradebookError."""
+    columns = select(Assignment.duedate, Assignment.max_score).where(Assignment.name == name)
+    due, points = look(course, lambda db: db.execute(columns).one_or_none(), None) or (None, None)
+    return due, points

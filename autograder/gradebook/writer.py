@@ -6,33 +6,27 @@ extensions) is never changed here.
 
 from __future__ import annotations
 
-import logging
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache, partial
-from typing import Any
+from math import isclose
 
 from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
-from nbgrader.preprocessors import AssignLatePenalties
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from autograder.course import Course, CourseError, SetFiles
+from autograder.course import Course, SetFiles
 from autograder.files import is_safe_name
 from autograder.gradebook.autograded import any_database_takes, changed_answers, write_autograded
 from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
-from autograder.gradebook.reader import CellScore
+from autograder.gradebook.reader import CellScore, Standing, count_lateness
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
 from autograder.timestamps import read_timestamp
 
-AT_ONCE = 100
-"""Submissions in one transaction."""
-
-log = logging.getLogger(__name__)
+AT_ONCE = 100  # submissions in one transaction
 
 
 @dataclass
@@ -86,7 +80,7 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
         if remark:
             written.remarks.append(f"{student}: {remark}")
     try:
-        written.remarks += in_transaction(course, lambda db: _write_rows(db, course, files, group, stamps))
+        in_transaction(course, lambda db: _write_rows(db, course, files, group, stamps))
     except SQLAlchemyError as error:  # a value that this database does not take: find whose it is
         if len(group) > 1:
             for student, result in group.items():
@@ -94,6 +88,11 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
         else:
             written.problems += [f"{s}: the gradebook does not take this result ({said(error)})" for s in group]
         return
+    for e in (e for result in group.values() for e in result.exercises if len(e.checks) > 1):
+        total = sum(check.points for check in e.checks)
+        remark = f"{files.name}: {e.grade_id} has {e.points:g} points, its checks {total:g}: each counts in proportion"
+        if not isclose(total, e.points) and remark not in written.remarks:
+            written.remarks.append(remark)
     for student, result in group.items():
         try:
             write_autograded(course, files, result, stamps[student] is not None)
@@ -102,13 +101,10 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
             written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")
 
 
-# --- one transaction -------------------------------------------------------------------------------------------------
-
-
 def _write_rows(
     db: Session, course: Course, files: SetFiles, results: Mapping[str, Result], stamps: Mapping[str, datetime | None]
-) -> list[str]:
-    """Some results of one set; returns remarks."""
+) -> None:
+    """Some results of one set."""
     found = db.execute(
         select(Notebook.id, Assignment.id, Assignment.duedate)
         .join(Notebook.assignment)
@@ -130,33 +126,24 @@ def _write_rows(
     grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
     comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
 
-    remarks: list[str] = []
-    late_plugin = cache(lambda: _late_plugin(course))
+    standings = {s: Standing({}, stamps[s], due, came[assignment, s].extension or timedelta()) for s in results}
     for student, result in results.items():
-        submission = came[assignment, student]
-        row = submitted[notebook, submission.id]
+        row = submitted[notebook, came[assignment, student].id]
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
         changed = cache(partial(changed_answers, course, files, result))
-        score = 0.0
         for cell, name in graded.items():
             grade = grades[row.id, cell]
-            mark = _mark(name, exercises.get(name), grade, changed)
+            mark = standings[student].cells[name] = _mark(name, exercises.get(name), grade, changed)
             grade.auto_score, grade.needs_manual_grade = mark.auto, mark.needs_manual
-            score += mark.score
         unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
         for cell, name in commented.items():
             comments[row.id, cell].auto_comment = _comment(result, name in unanswered)
-        until = due and due + (submission.extension or timedelta())
-        stamp, taken = stamps[student], None
-        if stamp and until and stamp > until and (plugin := late_plugin()):
-            try:
-                taken = plugin.late_submission_penalty(student, score, (stamp - until).total_seconds())
-                taken = None if taken is None else float(min(max(taken, 0), score))
-            except Exception as error:  # the plugin is the instructor's own code; the class must not stop at its bug
-                why = f"{type(error).__name__}: {error}"
-                remarks.append(f"{student}: the penalty for lateness could not be computed ({why}); there is none")
-        submission.timestamp, row.late_submission_penalty = stamp, taken
-    return remarks
+    # nbgrader's own pages show this penalty; the reader counts it anew
+    count_lateness(course, standings)
+    for student, standing in standings.items():
+        submission = came[assignment, student]
+        submission.timestamp = standing.timestamp
+        submitted[notebook, submission.id].late_submission_penalty = standing.late_penalty
 
 
 def _mark(grade_id: str, exercise: Exercise | None, old: Grade, changed: Callable[[], set[str] | None]) -> CellScore:
@@ -182,36 +169,14 @@ def _comment(result: Result, unanswered: bool) -> str | None:
     return "No response." if unanswered else None
 
 
-def _late_plugin(course: Course) -> Any:
-    """The plugin with which nbgrader's AssignLatePenalties would take points off; None where it is off.
-
-    Raises CourseError.
-    """
-    # A plugin of the course's own is imported from the course folder, as nbgrader does when run there.
-    sys.path.insert(0, str(course.root))
-    try:
-        rule = AssignLatePenalties(config=course.config, log=log)
-        rule.init_plugin()
-    except Exception as error:
-        raise CourseError(f"the plugin for late submissions cannot be used: {error}") from error
-    finally:
-        sys.path.remove(str(course.root))
-    return rule.plugin_inst if rule.enabled else None
-
-
-# --- the class -------------------------------------------------------------------------------------------------------
-
-
 def note_students(course: Course, students: Mapping[str, Mapping[str, str]]) -> None:
     """Add students, by id, to the gradebook, and fill in details that it does not have. Raises GradebookError."""
 
     def work(db: Session) -> None:
         known = {s.id: s for s in db.scalars(select(Student))}
         for student, details in students.items():
-            row = known.get(student)
-            if row is None:
-                row = Student(id=student)
-                db.add(row)
+            row = known.get(student) or Student(id=student)
+            db.add(row)
             for key, value in details.items():
                 if value and not getattr(row, key):
                     setattr(row, key, value)

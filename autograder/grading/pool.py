@@ -126,6 +126,8 @@ def serve(pipe: Connection) -> None:
             return
         try:
             answer = function(*args)
+        except MemoryError:  # what fills this process would stay
+            return
         except AutograderError as error:  # told to the other side, which raises it
             answer = AutograderError(str(error))
         except Exception as error:

@@ -86,7 +86,7 @@ class Prepared:
         try:
             return self.read(folder, stored)
         except Exception as error:
-            what = f"the grader itself failed ({type(error).__name__}: {error}); please report it"
+            what = f"the grader itself failed ({type(error).__name__}: {shown(error, 300)}); please report it"
             return self._job("").unjudged(what, [what])
 
     def read(self, folder: Path, stored: Result | None = None) -> Job | Result:

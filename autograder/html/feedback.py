@@ -16,25 +16,19 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder import files
+from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import sanitize as pages
-from autograder.results import GRADED, Exercise, Manual, Result
+from autograder.results import GRADED, Exercise, Result
 
-TEXT_CHARACTERS = 20_000
-"""Longest text of one output."""
-CELL_CHARACTERS = 100_000
-"""Longest source of one cell."""
+TEXT_CHARACTERS = 20_000  # longest text of one output
+CELL_CHARACTERS = 100_000  # longest source of one cell
 OUTPUTS_PER_CELL = 60
-PAGE_CHARACTERS = 1_000_000
-"""Most characters of the student's sources and outputs on one page; the rest is named but not shown."""
-PAGE_PICTURE_CHARACTERS = 12_000_000
-"""The same for pictures, in characters of base64."""
+PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
 
 _HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
 
 
-Marks = Mapping[str, Manual]
-"""What a person gave for the exercises of one submission, by grade_id."""
 Cell = dict[str, Any]
 """A cell of a result's notebook, of the shape that the judge gives it; what a student wrote in it is any text."""
 
@@ -47,10 +41,10 @@ class Written:
     problems: list[str] = field(default_factory=list)
 
 
-def score_of(exercise: Exercise, manual: Marks) -> float | None:
+def score_of(exercise: Exercise, standing: Standing) -> float | None:
     """Points of one exercise: a person's where given, else the checks'; None where a person still has to mark."""
-    by_hand = manual.get(exercise.grade_id, Manual()).score
-    return exercise.score if by_hand is None else by_hand
+    cell = standing.cells.get(exercise.grade_id, CellScore())
+    return cell.score if cell.by_hand else exercise.score
 
 
 def title_of(result: Result) -> str:
@@ -58,20 +52,21 @@ def title_of(result: Result) -> str:
     return next((heading[:200] for cell in _cells(result) for heading in _headings(cell)), result.assignment)
 
 
-def render(result: Result, manual: Mapping[str, Manual] = {}) -> str:
+def render(result: Result, standing: Standing | None = None) -> str:
     """The feedback page of one student and one set, as HTML that needs nothing else.
 
-    `manual` maps grade_ids to what a person gave. Nothing in `result` is trusted to be free of markup.
+    Nothing in `result` is trusted to be free of markup.
     """
-    budget = _Budget()
+    standing, budget = standing or Standing(), _Budget()
     groups, rest = _groups(result)
-    exercises = [_exercise_view(e, manual, groups.get(e.grade_id, []), budget) for e in result.exercises]
+    exercises = [_exercise_view(e, standing, groups.get(e.grade_id, []), budget) for e in result.exercises]
     known = [e for e in exercises if e["score"] is not None]
     points = sum(e["points"] for e in known)
-    score = sum(e["score"] for e in known)
+    score = standing.mark(sum(e["score"] for e in known))
     return pages.page(
         "feedback.html.j2",
         result=result,
+        standing=standing,
         graded=result.status == GRADED,
         title=title_of(result),
         score=score,
@@ -84,10 +79,10 @@ def render(result: Result, manual: Mapping[str, Manual] = {}) -> str:
     )
 
 
-def write_all(results: Iterable[Result], folder: Path, manual: Mapping[tuple[str, str], Marks] = {}) -> Written:
-    """Write `folder/<student>/<set>/<set>.html` for each result, each page whole or not at all.
+def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Standing] = {}) -> Written:
+    """Write `folder/<student>/<set>/<set>.html` for each result of a set, each page whole or not at all.
 
-    `results` may be a generator: one result is held at a time. `manual` maps (student, set) to what a person gave.
+    `results` may be a generator: one result is held at a time.
     A name that is no safe file name and a page that cannot be written become a line in `problems`, and the others are
     written all the same.
     """
@@ -96,35 +91,33 @@ def write_all(results: Iterable[Result], folder: Path, manual: Mapping[tuple[str
         try:
             student = pages.checked_name(result.student, "student's name")
             name = pages.checked_name(result.assignment, "set's name")
-            page = render(result, manual.get((result.student, result.assignment), {}))
+            page = render(result, marks.get(result.student))
             path = folder / student / name / f"{name}.html"
             files.write_atomically(path, page.encode())
+            written.paths.append(path)
         except (pages.BadName, OSError) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
-        else:
-            written.paths.append(path)
     return written
 
 
-# --- the page's values -----------------------------------------------------------------------------------------------
-
-
-def _exercise_view(exercise: Exercise, manual: Marks, cells: list[Cell], budget: _Budget) -> dict[str, Any]:
-    score = score_of(exercise, manual)
-    by_hand = manual.get(exercise.grade_id, Manual())
+def _exercise_view(exercise: Exercise, standing: Standing, cells: list[Cell], budget: _Budget) -> dict[str, Any]:
+    score = score_of(exercise, standing)
+    # a comment on a student's cell belongs to the exercise that judges it
+    ids = dict.fromkeys([*exercise.solution_ids, exercise.grade_id])
+    entered = {i: standing.cells.get(i, CellScore()) for i in ids}
     return {
         **vars(exercise),
         "title": exercise.title or exercise.grade_id,
         "written": exercise.kind != "auto",
         "score": score,
         "share": None if score is None else _share(score, exercise.points),
-        "by_hand": by_hand.score is not None,
+        "by_hand": entered[exercise.grade_id].by_hand,
         "auto_score": exercise.score,
-        "comment": pages.markdown(by_hand.comment),
+        "comment": pages.markdown("\n\n".join(cell.comment for cell in entered.values() if cell.comment)),
         "weights": sum(c.points for c in exercise.checks),
         "says": list(dict.fromkeys(m.says for m in exercise.misconceptions)),
         "follow_through": [f"`{name}`" for name in exercise.follow_through],
-        "figures": [_figure(f["png"], f["alt"], budget) for f in exercise.figures],
+        "figures": [_figure(f["png"], f["alt"]) for f in exercise.figures],
         "group": _group_view(cells, budget),
     }
 
@@ -135,10 +128,9 @@ def _share(score: float, points: float) -> float | None:
 
 @dataclass
 class _Budget:
-    """What one page may still show of the student's texts and pictures, in characters."""
+    """What one page may still show of the student's texts, in characters."""
 
     text: int = PAGE_CHARACTERS
-    pictures: int = PAGE_PICTURE_CHARACTERS
 
     def take(self, text: str, limit: int) -> tuple[str, str]:
         """The part of `text` that may be shown, and a remark if that is not all of it."""
@@ -235,7 +227,7 @@ def _output(output: dict[str, Any], budget: _Budget) -> dict[str, Any] | None:
     data = output["data"]
     plain = data.get("text/plain", "")
     if "image/png" in data:
-        return _figure(data["image/png"], f"output of the cell: {plain.strip()[:200] or 'a picture'}", budget)
+        return _figure(data["image/png"], f"output of the cell: {plain.strip()[:200] or 'a picture'}")
     return _text("text", plain, budget) if plain.strip() else None
 
 
@@ -249,14 +241,11 @@ def _remark(text: str) -> dict[str, Any]:
     return {"kind": "remark", "html": text, "remark": ""}
 
 
-def _figure(data: str, alt: str, budget: _Budget) -> dict[str, Any]:
+def _figure(data: str, alt: str) -> dict[str, Any]:
     try:
         png, width, height = pages.checked_png(data)
     except pages.BadPicture as error:
         return _remark(f"A picture is not shown: {error}.")
-    if len(png) > budget.pictures:
-        return _remark("A picture is not shown: this page holds enough of them.")
-    budget.pictures -= len(png)
     # Base64 has no character that HTML treats in a special way, and escaping megabytes takes time.
     source = Markup("data:image/png;base64," + png)
     return {"kind": "picture", "src": source, "alt": alt, "width": width, "height": height, "remark": ""}

@@ -12,7 +12,6 @@ import re
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import numpy as np
@@ -24,15 +23,11 @@ from matplotlib.colors import BoundaryNorm, ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from autograder.html.sanitize import clean, number, percent, seconds
+from autograder.html.sanitize import number, percent, seconds
+from autograder.text import shown
 
-_STANDINS = {
-    "#010101": "currentColor",
-    "#020202": "var(--line)",
-    "#030303": "var(--accent)",
-    "#040404": "var(--soft)",
-    "#050505": "var(--card)",
-}
+_COLOURS = ("currentColor", "var(--line)", "var(--accent)", "var(--soft)", "var(--card)")
+_STANDINS = {f"#0{n}0{n}0{n}": colour for n, colour in enumerate(_COLOURS, 1)}
 _INK, _LINE, _ACCENT, _SOFT, _CARD = _STANDINS
 _styled = matplotlib.rc_context(fname=Path(__file__).parent / "templates" / "plots.mplstyle")
 HEAT = (
@@ -40,8 +35,7 @@ HEAT = (
     *("#dfe7ee", "#c0d6ea", "#9dc1e2", "#79abd9", "#5a97cf"),
 )
 """Ten steps from no points (orange) to all (blue), told apart by every kind of colour sight."""
-MOST_NAMED = 40
-"""Most students whose names fit under a heatmap."""
+MOST_NAMED = 40  # most students whose names fit under a heatmap
 
 
 def heat_step(share: float) -> int:
@@ -59,13 +53,7 @@ def histogram(scores: Sequence[float], points: float) -> Markup:
     bars = axes.bar(edges[:-1], counts, np.diff(edges), align="edge", color=_ACCENT, edgecolor=_CARD, linewidth=1.5)
     axes.bar_label(bars, [str(n) if n else "" for n in counts], padding=2)
     axes.axvline(middle, color=_INK, linestyle=(0, (4, 3)), linewidth=1.2)
-    place: dict[str, Any] = {
-        "xycoords": ("data", "axes fraction"),
-        "xytext": (0, 6),
-        "textcoords": "offset points",
-        "ha": "center",
-    }
-    axes.annotate(f"median {number(middle)}", (middle, 1), **place)
+    axes.text(middle, 1.04, f"median {number(middle)}", transform=axes.get_xaxis_transform(), ha="center")
     axes.set(xlabel=f"score, of {number(points)} points", ylabel="students", xlim=(edges[0], top))
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
     _whole_numbers(axes)
@@ -79,26 +67,23 @@ def heatmap(students: Sequence[str], exercises: Sequence[str], shares: np.ndarra
     """Share of the points for each exercise (rows) and student (columns); `shares` (exercises, students), NaN: none."""
     n_exercises, n_students = shares.shape
     named = n_students <= MOST_NAMED
-    below = 1.0 + 0.11 * max(len(_short(s, 20)) for s in students) if named else 0.9  # room for names on end
+    below = 1.0 + 0.11 * max(len(shown(s, 20)) for s in students) if named else 0.9  # room for names on end
     figure, axes = _axes(9.6, 0.34 * n_exercises + below)
-    colours: dict[str, Any] = {
-        "cmap": ListedColormap(HEAT),
-        "norm": BoundaryNorm(np.linspace(0, 1, len(HEAT) + 1), len(HEAT)),
-    }
+    steps, colours = BoundaryNorm(np.linspace(0, 1, len(HEAT) + 1), len(HEAT)), ListedColormap(HEAT)
     masked = np.ma.masked_invalid(np.clip(shares, 0, 1 - 1e-9))
     image: ScalarMappable
     if named:
         edges = (np.arange(n_students + 1) - 0.5, np.arange(n_exercises + 1) - 0.5)
-        image = axes.pcolormesh(*edges, masked, **colours, edgecolors=_CARD, linewidth=1)
-        axes.set_xticks(range(n_students), [_short(s, 20) for s in students], rotation=90)
+        image = axes.pcolormesh(*edges, masked, cmap=colours, norm=steps, edgecolors=_CARD, linewidth=1)
+        axes.set_xticks(range(n_students), [shown(s, 20) for s in students], rotation=90)
     else:
-        image = axes.imshow(masked, **colours, aspect="auto", interpolation="nearest")
+        image = axes.imshow(masked, cmap=colours, norm=steps, aspect="auto", interpolation="nearest")
     axes.set_xlabel(("student" if named else f"{n_students} students") + ", lowest score first")
     if n_students <= 20:
         for (i, j), share in np.ndenumerate(shares):
             text, colour = ("–", _SOFT) if np.isnan(share) else (f"{100 * share:.0f}", "#15181d")
             axes.text(j, i, text, ha="center", va="center", fontsize=8, color=colour)
-    axes.set_yticks(range(n_exercises), [_short(e, 30) for e in exercises])
+    axes.set_yticks(range(n_exercises), [shown(e, 30) for e in exercises])
     axes.set_ylim(n_exercises - 0.5, -0.5)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
@@ -146,7 +131,7 @@ def score_strips(sets: Sequence[tuple[str, Sequence[float]]]) -> Markup:
         if median is not None:
             axes.plot([100 * median] * 2, [row - 0.38, row + 0.38], color=_INK, linewidth=2.5)
         medians.append(f"{name}: {percent(median)}")
-    axes.set_yticks(range(len(sets)), [_short(name, 30) for name, _ in sets])
+    axes.set_yticks(range(len(sets)), [shown(name, 30) for name, _ in sets])
     axes.set(xlabel="% of the points (bar: median)", xlim=(-2, 102), ylim=(len(sets) - 0.5, -0.5))
     axes.grid(axis="x", color=_LINE, linewidth=0.8)
     axes.set_axisbelow(True)
@@ -163,11 +148,6 @@ def _axes(width: float, height: float) -> tuple[Figure, Axes]:
 def _whole_numbers(axes: Axes) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(nbins=5, integer=True))
     axes.set_ylim(0, max(1, math.ceil(axes.get_ylim()[1])))
-
-
-def _short(text: str, limit: int) -> str:
-    text = " ".join(clean(text).split())
-    return text if len(text) <= limit else text[: limit - 1] + "…"
 
 
 def _svg(figure: Figure, name: str, alt: str) -> Markup:

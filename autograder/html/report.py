@@ -1,7 +1,7 @@
 """The class report for the instructor: one self-contained page per set, and an index over the sets of a course.
 
-It reads results (and what was marked by hand) and nothing else. Submissions that could not be read or were not handed
-in are counted and named as such; they have no score and enter no statistic.
+It reads results and what the gradebook adds to them. Submissions that could not be read or were not handed in are
+counted and named as such; they have no score and enter no statistic.
 """
 
 from __future__ import annotations
@@ -20,26 +20,15 @@ import numpy as np
 from markupsafe import Markup
 
 from autograder import files
+from autograder.gradebook.reader import Standing
 from autograder.html import plots
 from autograder.html import sanitize as pages
-from autograder.html.feedback import Marks, score_of, title_of
+from autograder.html.feedback import score_of, title_of
 from autograder.html.similarity import Pair
-from autograder.results import (
-    CRASHED,
-    GRADED,
-    NOT_SUBMITTED,
-    OUT_OF_MEMORY,
-    TIMEOUT,
-    UNREADABLE,
-    VERDICTS,
-    Exercise,
-    Result,
-)
+from autograder.results import CRASHED, GRADED, OUT_OF_MEMORY, TIMEOUT, VERDICTS, Exercise, Result
 
-FEWEST_FOR_DISCRIMINATION = 5
-"""With fewer students the correlation of one exercise with the others says nothing."""
-NEEDS_A_WORD = 0.4
-"""Below this share of the points a student is listed as one who may need help."""
+FEWEST_FOR_DISCRIMINATION = 5  # with fewer students the correlation of one exercise with the others says nothing
+NEEDS_A_WORD = 0.4  # below this share of the points a student is listed as one who may need help
 SLOWEST = 10
 
 
@@ -79,6 +68,7 @@ class _Row:
     """One student's line: points `earned` of those `known`, and the points still `waiting` to be marked."""
 
     result: Result
+    standing: Standing
     scores: list[float | None]
     earned: float
     known: float
@@ -88,11 +78,11 @@ class _Row:
 
     @property
     def score(self) -> float | None:
-        return self.earned if self.result.status == GRADED else None
+        return self.standing.mark(self.earned) if self.result.status == GRADED else None
 
     @property
     def share(self) -> float | None:
-        return self.earned / self.known if self.score is not None and self.known else None
+        return self.score / self.known if self.score is not None and self.known else None
 
     @property
     def seconds(self) -> float | None:
@@ -106,8 +96,8 @@ class _Row:
 class _Set:
     """One set: its exercises as `columns`, its students as `rows`, and of these the `graded` ones."""
 
-    def __init__(self, results: Sequence[Result], manual: Mapping[tuple[str, str], Marks], feedback: str = "") -> None:
-        self.manual, self.feedback = manual, feedback
+    def __init__(self, results: Sequence[Result], marks: Mapping[str, Standing], feedback: str = "") -> None:
+        self.marks, self.feedback = marks, feedback
         self.results = sorted(results, key=lambda r: r.student)
         self.students = {r.student for r in results}
         self.columns = _columns(self.results)
@@ -115,7 +105,7 @@ class _Set:
         self.graded = [row for row in self.rows if row.score is not None]
         self.sandboxes = Counter(row.result.sandbox for row in self.graded)
         self.title = next((title_of(r) for r in self.results if r.notebook), "")
-        self.counts = {GRADED: 0, UNREADABLE: 0, NOT_SUBMITTED: 0} | Counter(r.status for r in self.results)
+        self.counts = Counter(r.status for r in self.results)
         self.summary = _summary(self.graded)
         for number, column in enumerate(self.columns):
             column.measure([(row.scores[number], row.earned) for row in self.graded])
@@ -123,15 +113,16 @@ class _Set:
     def row(self, result: Result) -> _Row:
         """A student's line, of a result of this set: of today or from before a regrade."""
         exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-        marks = self.manual.get((result.student, result.assignment), {})
-        scores = {name: score_of(e, marks) for name, e in exercises.items()}
+        standing = self.marks.get(result.student, Standing())
+        scores = {name: score_of(e, standing) for name, e in exercises.items()}
         return _Row(
             result=result,
+            standing=standing,
             scores=[scores.get(c.grade_id) for c in self.columns],
             earned=sum(score for score in scores.values() if score is not None),
             known=sum(e.points for name, e in exercises.items() if scores[name] is not None),
             waiting=sum(e.points for name, e in exercises.items() if scores[name] is None and e.kind != "auto"),
-            flags=_flags(result, self.students),
+            flags=_flags(result, self.students, standing),
             href=_href(result, self.feedback),
         )
 
@@ -141,15 +132,15 @@ def render(
     *,
     old: Mapping[str, Result] = {},
     alike: Sequence[Pair] = (),
-    manual: Mapping[tuple[str, str], Marks] = {},
+    marks: Mapping[str, Standing] = {},
     feedback: str = "../feedback",
 ) -> str:
     """The report on one set.
 
-    `old` maps students to their results before a regrade: old and new stand side by side. `alike` are pairs with
-    near-identical code. `feedback` is the relative address of the feedback folder.
+    By student, `marks` is what the gradebook says and `old` the result before a regrade, which stands beside the new
+    one. `alike` are pairs with near-identical code. `feedback` is the relative address of the feedback folder.
     """
-    one = _Set(results, manual, feedback)
+    one = _Set(results, marks, feedback)
     name = results[0].assignment if results else ""
     by_student = {row.result.student: row for row in one.rows}
     timed = [row for row in one.rows if row.seconds is not None]
@@ -173,22 +164,15 @@ def render(
 
 
 def render_course(
-    sets: Mapping[str, Sequence[Result]], title: str = "Class report", *, manual: Mapping[tuple[str, str], Marks] = {}
+    sets: Mapping[str, Sequence[Result]], title: str = "Class report", marks: Mapping[str, Mapping[str, Standing]] = {}
 ) -> str:
     """The index over several sets, in the order given: each set in a line, each student in a line."""
-    read = {name: _Set(results, manual) for name, results in sets.items()}
+    read = {name: _Set(results, marks.get(name, {})) for name, results in sets.items()}
     overview = []
     for name, one in read.items():
-        measured = [c for c in one.columns if c.mean is not None]
-        overview.append(
-            {
-                "name": name,
-                "one": one,
-                "hardest": min(measured, key=lambda c: c.mean or 0.0, default=None),
-                "misconception": next(iter(_misconceptions(one)), None),
-                "events": sum(len(r.events) for r in one.results),
-            }
-        )
+        hardest = min((c for c in one.columns if c.mean is not None), key=lambda c: c.mean or 0.0, default=None)
+        said, events = next(iter(_misconceptions(one)), None), sum(len(r.events) for r in one.results)
+        overview.append({"name": name, "one": one, "hardest": hardest, "misconception": said, "events": events})
     by_student = [{row.result.student: row for row in one.rows} for one in read.values()]
     students = [_over_all(s, [rows.get(s) for rows in by_student]) for s in sorted(set().union(*by_student))]
     strips = [(name, [row.share for row in one.rows if row.share is not None]) for name, one in read.items()]
@@ -211,7 +195,7 @@ def _over_all(student: str, cells: list[_Row | None]) -> dict[str, Any]:
     return {
         "student": student,
         "cells": cells,
-        "score": sum(row.earned for row in known) if known else None,
+        "score": sum(row.score or 0.0 for row in known) if known else None,
         "points": sum(row.known for row in known),
         "stuck": len(there) > 1 and all(row.share is None or row.struggles for row in there[-2:]),
     }
@@ -224,25 +208,23 @@ def write_all(
     *,
     old: Mapping[str, Mapping[str, Result]] = {},
     alike: Mapping[str, Sequence[Pair]] = {},
-    manual: Mapping[tuple[str, str], Marks] = {},
+    marks: Mapping[str, Mapping[str, Standing]] = {},
     feedback: str = "../feedback",
 ) -> list[Path]:
     """Write `folder/<set>.html` for each set and `folder/index.html`.
 
-    `old` and `alike` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a file's,
-    and OSError.
+    `old`, `alike` and `marks` map sets to what `render` takes. Raises pages.BadName for a set whose name cannot be a
+    file's, and OSError.
     """
     written = {}
     for name, results in sets.items():
-        page = render(results, old=old.get(name, {}), alike=alike.get(name, ()), manual=manual, feedback=feedback)
-        written[pages.checked_name(name, "set’s name")] = page
-    written["index"] = render_course(sets, title, manual=manual)
+        written[pages.checked_name(name, "set’s name")] = render(
+            results, old=old.get(name, {}), alike=alike.get(name, ()), marks=marks.get(name, {}), feedback=feedback
+        )
+    written["index"] = render_course(sets, title, marks)
     for name, page in written.items():
         files.write_atomically(folder / f"{name}.html", page.encode())
     return [folder / f"{name}.html" for name in written]
-
-
-# --- one set in numbers ----------------------------------------------------------------------------------------------
 
 
 def _columns(results: Sequence[Result]) -> list[_Column]:
@@ -265,9 +247,9 @@ def _href(result: Result, feedback: str) -> str | None:
     return f"{feedback}/{student}/{name}/{name}.html"
 
 
-def _flags(result: Result, students: Set[str]) -> list[tuple[str, str]]:
+def _flags(result: Result, students: Set[str], standing: Standing) -> list[tuple[str, str]]:
     """Short words for the table, each with the sentence behind it."""
-    flags = []
+    flags = [("late", standing.when)] if standing.late else []
     if result.typed_id not in (None, result.student):
         owner = "another student's" if result.typed_id in students else "nobody's in this class"
         flags.append(("other id", f"typed the id {result.typed_id!r:.80}, {owner}; graded with its numbers"))
@@ -289,7 +271,7 @@ def _flags(result: Result, students: Set[str]) -> list[tuple[str, str]]:
 
 def _summary(graded: Sequence[_Row]) -> dict[str, Any]:
     """Mean, median and spread of the scores; None where there is nothing to average."""
-    scores = [row.earned for row in graded]
+    scores = [row.score for row in graded if row.score is not None]
     return {
         "n": len(scores),
         "mean": statistics.fmean(scores) if scores else None,
@@ -357,13 +339,8 @@ def _regraded(one: _Set, old: Mapping[str, Result]) -> dict[str, Any]:
         if words or pages.number(earlier.score) != pages.number(row.score):
             changed.append({"row": row, "old": earlier, "difference": difference, "words": words})
     changed.sort(key=lambda c: float("-inf") if c["difference"] is None else -abs(c["difference"]))
-    differences = [c["difference"] or 0.0 for c in changed]
-    return {
-        "changed": changed,
-        "all": len(again),
-        "up": sum(d > 0 for d in differences),
-        "down": sum(d < 0 for d in differences),
-    }
+    by = [c["difference"] or 0.0 for c in changed]
+    return {"changed": changed, "all": len(again), "up": sum(d > 0 for d in by), "down": sum(d < 0 for d in by)}
 
 
 def _changes(columns: Sequence[_Column], old: Sequence[float | None], new: Sequence[float | None]) -> list[str]:
@@ -385,7 +362,7 @@ def _versions(graded: Sequence[_Row]) -> list[tuple[str, list[str]]]:
 def _plots(one: _Set) -> dict[str, Markup]:
     drawn = {}
     if one.graded:
-        drawn["histogram"] = plots.histogram([r.earned for r in one.graded], max(r.known for r in one.graded))
+        drawn["histogram"] = plots.histogram([r.score or 0.0 for r in one.graded], max(r.known for r in one.graded))
     measured = [(j, c) for j, c in enumerate(one.columns) if c.points]
     if one.graded and measured:
         ordered = sorted(one.graded, key=lambda r: (r.earned, r.result.student))
@@ -397,9 +374,6 @@ def _plots(one: _Set) -> dict[str, Markup]:
     if len(totals) > 1:
         drawn["run_times"] = plots.run_times(totals)
     return drawn
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 def _page(template: str, **values: Any) -> str:

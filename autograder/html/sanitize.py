@@ -29,28 +29,16 @@ from pygments.lexers import PythonLexer
 
 from autograder import files
 from autograder.errors import AutograderError
+from autograder.text import clean as clean
 
-REASON_CHARACTERS = 2_000
-"""Longest reason, note or event that is shown in full."""
-MARKDOWN_CHARACTERS = 20_000
-"""Longest Markdown cell that is rendered; a longer one is shown as plain text."""
-MARKDOWN_LINES = 1_000
-"""Most lines of a Markdown cell that is rendered: looking for tables takes the square of their number."""
-HIGHLIGHT_CHARACTERS = 30_000
-"""Longest code cell that is highlighted; a longer one is shown as plain text."""
+REASON_CHARACTERS = 2_000  # longest reason, note or event that is shown in full
+MARKDOWN_CHARACTERS = 20_000  # longest Markdown cell that is rendered; a longer one is shown as plain text
+MARKDOWN_LINES = 1_000  # most lines of a cell that is rendered: looking for tables takes the square of their number
+HIGHLIGHT_CHARACTERS = 30_000  # longest code cell that is highlighted; a longer one is shown as plain text
 PICTURE_BYTES = 3_000_000
-PICTURE_SIDE = 8_000
-"""Longest side of a picture in pixels: a small file can hold a picture that fills the reader's memory."""
+PICTURE_SIDE = 8_000  # longest side in pixels: a small file can hold a picture that fills the reader's memory
 
 _PNG = b"\x89PNG\r\n\x1a\n"
-
-# Controls, lone surrogates (which cannot be written as UTF-8) and characters that reorder the text around them.
-_UNPRINTABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\u202a-\u202e\u2066-\u2069]")
-
-
-def clean(text: str) -> str:
-    """`text` without characters that HTML or UTF-8 cannot hold, or that disguise what is written."""
-    return _UNPRINTABLE.sub("\ufffd", text)
 
 
 def shorten(text: str, limit: int) -> tuple[str, int]:
@@ -105,15 +93,13 @@ def prose(text: str) -> Markup:
     return Markup(re.sub("`([^`]*)`", r"<code>\1</code>", text).replace("\n", "<br>"))
 
 
-# --- code ------------------------------------------------------------------------------------------------------------
-
 # At each line Pygments looks through all white space that follows for a docstring: the square of its length.
 _MUCH_SPACE = re.compile(r"\n\s{400}")
 _LEXER = PythonLexer(stripnl=False, ensurenl=False)
 _FORMATTER = HtmlFormatter(nowrap=True)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=64)
 def code(source: str) -> Markup:
     """Python source as highlighted HTML (the inside of a `pre`); very long source stays plain."""
     source = clean(source)
@@ -130,8 +116,6 @@ def highlighted(source: str, language: str = "ipython3", metadata: Any = None) -
         return str(Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata))
     return Markup('<div class="highlight"><pre>{}</pre></div>').format(clean(source))
 
-
-# --- terminal output -------------------------------------------------------------------------------------------------
 
 # Each alternative stops at the next escape character, so that the scan is linear in hostile text too.
 _ESCAPES = re.compile(
@@ -159,9 +143,6 @@ def terminal(text: str) -> Markup:
         html = escape(_ESCAPES.sub("", coloured))
     # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
     return Markup(clean(re.sub(' style="[^"]*"', "", html)))
-
-
-# --- Markdown --------------------------------------------------------------------------------------------------------
 
 
 class _Markdown(mistune.HTMLRenderer):
@@ -201,7 +182,7 @@ _render = mistune.create_markdown(renderer=_Markdown(escape=True), plugins=["tab
 _cleaner = bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols={"http", "https", "mailto"}, strip=False)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def markdown(text: str) -> Markup:
     """Markdown by a student or marker as clean HTML; mathematics stays text; too long or too deep stays plain."""
     text = clean(text)
@@ -210,9 +191,6 @@ def markdown(text: str) -> Markup:
         with contextlib.suppress(RecursionError):
             return Markup(_cleaner.clean(str(_render(text))))
     return Markup('<pre tabindex="0">{}</pre>').format(text)
-
-
-# --- pictures --------------------------------------------------------------------------------------------------------
 
 
 class BadPicture(ValueError):
@@ -242,9 +220,6 @@ def checked_png(data: str) -> tuple[str, int, int]:
     if not (0 < width <= PICTURE_SIDE and 0 < height <= PICTURE_SIDE):
         raise BadPicture(f"it measures {width} × {height} pixels")
     return base64.b64encode(raw[: at + 12]).decode("ascii"), width, height
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
 
 
 _TEMPLATES = jinja2.Environment(

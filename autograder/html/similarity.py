@@ -22,17 +22,12 @@ from scipy.sparse import csr_array
 
 from autograder.results import GRADED, Result
 
-RUN = 8
-"""Tokens in a run; a line of NumPy has some fifteen."""
-COMMON = 0.25
-"""A run that more of the class than this has written says nothing about two of them."""
-FEWEST_RUNS = 60
-"""Shared runs below which nothing is reported: short answers are alike by chance."""
-NEAR = 0.8
-"""Share of the shorter one's telling runs that the other holds as well."""
+RUN = 8  # tokens in a run; a line of NumPy has some fifteen
+COMMON = 0.25  # a run that more of the class than this has written says nothing about two of them
+FEWEST_RUNS = 60  # shared runs below which nothing is reported: short answers are alike by chance
+NEAR = 0.8  # share of the shorter one's telling runs that the other holds as well
 MOST_PAIRS = 200
-MOST_RUNS = 500_000
-"""Runs of a student that are read, answers first; a set has some 3,000. What tells nothing does not count."""
+MOST_RUNS = 500_000  # telling runs of a student that are read, answers first; a set has some 3,000
 
 # Whatever is never closed ends with the cell or the line, so that the time is linear in hostile text too.
 _TOKEN = re.compile(

@@ -25,6 +25,7 @@ from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
+from autograder.text import shown_text
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
@@ -64,6 +65,7 @@ class Exchange:
     reply: dict[str, Any] = field(default_factory=dict)
     answer: list[bytes] = field(default_factory=list)
     problem: StudentProblem | None = None
+    size: int = 0  # of what came back, as it lies in memory
 
     @cached_property
     def told(self) -> bytes | None:
@@ -170,31 +172,31 @@ class Client:
             self.replayed.clear()
             done = Exchange(question, blobs)
             try:
-                done.reply, done.answer = self._charged(question, blobs)
+                self._charge(done)
             except StudentProblem as problem:
                 done.problem = problem
         self.exchanges.append(done)
         return done
 
-    def _charged(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
-        """The reply to a message, whose time and size the exercise pays for."""
+    def _charge(self, asked: Exchange) -> None:
+        """Send a message; the exercise pays for the time and the size of what comes back."""
         if self.budget <= 0:
             raise StudentRaised(TIMEOUT, "not tried: earlier calls of this exercise used up its time")
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
         each = min(self.call_seconds, self.budget)
-        seconds = min(each * question.get("count", 1), self.budget)
-        header = {**question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
+        seconds = min(each * asked.question.get("count", 1), self.budget)
+        header = {**asked.question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
         self.is_new = False
         used, received = self.transport.used, self.transport.received
         try:
-            reply, answer = self.transport.ask(header, blobs, seconds, self._call_back)
+            asked.reply, asked.answer = self.transport.ask(header, asked.blobs, seconds, self._call_back)
         finally:
             self.budget -= self.transport.used - used
-            self.room -= self.transport.received - received
+            asked.size = self.transport.received - received
+            self.room -= asked.size
         if self.room < 0:
             raise StudentRaised(OUT_OF_MEMORY, "the answers of this exercise are too large")
-        return reply, answer
 
     def _answered(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
         """Reply and blobs of an exchange. Raises StudentProblem."""
@@ -260,8 +262,8 @@ class Client:
             if not isinstance(number, int):
                 raise ProtocolError("a handle without a number")
             names = item.get("mro")
-            mro = tuple(str(n) for n in names) if isinstance(names, list) else ()
-            return Proxy(self, path, number, str(item.get("type", "object"))[:200], mro, root)
+            mro = tuple(shown_text(n, 200) for n in names[:100]) if isinstance(names, list) else ()
+            return Proxy(self, path, number, shown_text(item.get("type", "object"), 200), mro, root)
 
         try:
             return unpack(node, blobs, other, "torch" not in sys.modules, used)

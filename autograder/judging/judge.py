@@ -25,24 +25,21 @@ from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
 from autograder.judging.transports import RemoteTransport
 from autograder.notebook.names import bound_names
-from autograder.notebook.rebuild import Rebuilt, RebuiltCell, to_content
+from autograder.notebook.rebuild import RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
+from autograder.text import shown_text
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
+PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
+# the large libraries, and by which words a student's cells speak of them
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
-
-
-def libraries_of(rebuilt: Rebuilt) -> list[str]:
-    """The large libraries that the student's cells speak of."""
-    text = "\n".join(c.source for c in rebuilt.cells if c.cell_type == "code" and c.kind != "test")
-    return [name for name, words in MENTIONS.items() if any(word in text for word in words)]
 
 
 def watch(seconds: float) -> None:
@@ -61,7 +58,8 @@ class Judge:
         self.job = job
         self.source = source
         self.rebuilt = job.rebuilt()
-        self.libraries = libraries_of(self.rebuilt)
+        text = "\n".join(c.source for c in self.rebuilt.cells if c.cell_type == "code" and c.kind != "test")
+        self.libraries = [name for name, words in MENTIONS.items() if any(word in text for word in words)]
         settings = source.notebook.metadata.get("autograder", {})
         self.limits = Limits().changed(job.limits).changed(settings)
         self.outputs: dict[int, list[dict[str, Any]]] = {}
@@ -89,7 +87,7 @@ class Judge:
         finally:
             watch(0)
             student.end()
-        if student.waited >= student.most:
+        if student.waited >= student.most and not student.end().get("crowd"):  # which takes processors from itself
             reason = "other programs had the processors of this machine for too long; it is graded by the next run"
             return self.job.unjudged(reason, self.events)
         self.events += self.transport.events
@@ -102,7 +100,7 @@ class Judge:
         """The result where the grader itself failed: no score, and who must act."""
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{type(error).__name__} in {last.name}, line {last.lineno}"
-        events = [*self.events, f"the grader failed: {where}: {str(error)[:300]}"]
+        events = [*self.events, f"the grader failed: {where}: {shown_text(error, 300)}"]
         return self.job.unjudged(f"the grader itself failed on this submission ({where}); please report it", events)
 
     def _one_cell(self, number: int, cell: RebuiltCell) -> None:
@@ -139,7 +137,7 @@ class Judge:
             self.outputs[number] = [_error_output(gone.verdict, gone.reason, [f"{gone.verdict}: {gone.reason}"])]
         else:
             self.outputs[number] = clean_outputs(reply.get("outputs"), self.outputs_left)
-            self.outputs_left -= len(json.dumps(self.outputs[number]))
+            self.outputs_left -= sum(map(_weight, self.outputs[number]))
             if reply.get("error"):
                 problem = raised(reply["error"])
         for name in names:
@@ -319,19 +317,24 @@ def _verdicts_as_output(exercise: Exercise) -> dict[str, Any]:
 
 
 def clean_outputs(outputs: Any, left: int = MOST_CLEAN_BYTES) -> list[dict[str, Any]]:
-    """Outputs as the student process sent them, reduced to text and PNG pictures, `left` bytes at most.
+    """Outputs as the student process sent them, reduced to text and PNG pictures that weigh `left` bytes at most.
 
     Anything else is dropped.
     """
     clean = []
     for output in outputs if isinstance(outputs, list) else []:
         kept = _clean_output(output) if isinstance(output, dict) else None
-        if kept is not None:
-            left -= len(json.dumps(kept))
-            if left < 0:
-                break
+        if kept is not None and (weight := _weight(kept)) <= left:
+            left -= weight
             clean.append(kept)
     return clean
+
+
+def _weight(output: dict[str, Any]) -> int:
+    """Its bytes; a picture's pixels weigh too, of which few bytes make enough to fill a reader's memory."""
+    head = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])
+    pixels = int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:], "big")
+    return len(json.dumps(output)) + pixels // PIXELS_A_BYTE
 
 
 def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,9 +14,9 @@ class StudentProblem(Exception):
     """Something on the student's side. `type_name` and `message` are those of the student's own exception."""
 
     def __init__(self, verdict: str, reason: str, type_name: str = "", message: str = "") -> None:
-        super().__init__(reason)
         self.verdict = verdict
-        self.reason = reason
+        self.reason = shown_text(reason)
+        super().__init__(self.reason)
         self.type_name = type_name
         self.message = message
 
@@ -31,9 +31,8 @@ class StudentGone(StudentProblem):
 
 def raised(error: Any) -> StudentRaised:
     """The exception for an error reply, whatever the reply holds."""
-    if not isinstance(error, dict):
-        error = {}
-    text = {k: shown_text(error.get(k, "")) for k in ("kind", "type", "message", "where")}
+    error = error if isinstance(error, dict) else {}
+    text = {k: shown_text(error.get(k, ""), 1800) for k in ("kind", "type", "message", "where")}
     verdict = KINDS.get(text["kind"], ERROR)
     where = f" ({text['where']})" if text["where"] else ""
     if verdict == TIMEOUT:

@@ -53,12 +53,13 @@ class Conversations:
         return None if turn is None else turn.outcome
 
     def keep(self, key: tuple[Any, ...], exchanges: list[Exchange], outcome: Outcome) -> None:
-        if None in [exchange.told for exchange in exchanges]:
+        size = sum(e.size + sum(map(len, e.blobs)) for e in exchanges)
+        if size > MOST_KEPT_BYTES or None in [exchange.told for exchange in exchanges]:
             return
-        self._bytes += sum(len(blob) for e in exchanges for blob in (*e.blobs, *e.answer))
-        if self._bytes > MOST_KEPT_BYTES:
+        if self._bytes + size > MOST_KEPT_BYTES:
             self._first.clear()
             self._bytes = 0
+        self._bytes += size
         turn = self._first.setdefault(key, Turn())
         for exchange in exchanges:
             if not turn.question:

@@ -13,14 +13,14 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem
-from autograder.results import ERROR, FAILED, PASSED, TIMEOUT, Check, Misconception
+from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
 
@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from autograder.judging.source import Source, TestCell
 
 EXAMPLES = "the examples in the notebook"
-LONGEST_REASON = 2000
+ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
+WHOLE = "all tests of this cell"
+LAST = "__last__"  # in a test cell without checks, the value of its last expression
 
 
 class CheckFailed(AssertionError):
@@ -41,7 +43,7 @@ class FirstFailure(BaseException):
 
 @dataclass
 class Outcome:
-    """What one test cell said about one set of answers."""
+    """What one test cell said about one set of answers; `credit` is the share of its points that it gave by itself."""
 
     checks: list[Check] = field(default_factory=list)
     transcript: list[Entry] = field(default_factory=list)
@@ -49,6 +51,7 @@ class Outcome:
     internal: list[str] = field(default_factory=list)
     figures: list[dict[str, str]] = field(default_factory=list)
     named: list[Misconception] | None = None
+    credit: float | None = None
 
     @property
     def full(self) -> bool:
@@ -58,6 +61,8 @@ class Outcome:
     def share(self) -> float:
         """Weight of the checks that passed over the weight of all."""
         total = sum(c.points for c in self.checks)
+        if self.credit is not None:
+            return self.credit
         return sum(c.points for c in self.checks if c.passed) / total if total else 0.0
 
 
@@ -113,20 +118,25 @@ class Session:
             raise FirstFailure
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
+        """Verdict and reason. Raises MemoryError where this process is too full to judge anybody."""
+        np.empty(ROOM_BYTES, "u1")
         try:
             with time_limit(self.check_seconds, again=0, clock=time.process_time):
                 function()
         except StudentProblem as problem:
             return problem.verdict, problem.reason
-        except AssertionError as failed:
-            return FAILED, own_words(failed) or "does not hold"
+        except AssertionError as failed:  # of others than test cells and checks it may print expected values
+            *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
+            is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
+            return FAILED, (is_own and shown_text(failed)) or "does not hold"
         except NameError as missing:
             return ERROR, self.explain(missing)
         except OutOfTime:
             self.said.internal.append(f"check '{name}' did not end")
             return TIMEOUT, "stopped: with your answer the check itself does not come to an end"
-        except MemoryError:  # the grader's: no verdict on anybody
-            raise
+        except MemoryError:
+            self.said.internal.append(f"check '{name}' ran out of memory")
+            return OUT_OF_MEMORY, "your answer is too large: with it the check itself runs out of memory"
         except Exception as error:  # a value of a kind that the check did not foresee
             said = f"{type(error).__name__}: {shown_text(error, 300)}"
             self.said.internal.append(f"check '{name}' raised {said}")
@@ -149,8 +159,7 @@ def run_test_cell(
     source.share_checks()
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
-    namespace: dict[str, Any] = {**source.trusted, "__name__": "tests"}
-    stopped = ""
+    namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
@@ -163,33 +172,43 @@ def run_test_cell(
         except StudentProblem as problem:
             said.internal.append(problem.reason)
             return said
+        if test.is_whole:
+            session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
+            return said
         if test.visible_code is not None:
             session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
-        _, stopped = session.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
-    if stopped:
-        said.internal.append(f"the hidden part stopped: {stopped}")
+        verdict, stopped = session.verdict(lambda: exec(test.hidden_code, namespace), "hidden part")
+        if verdict == FAILED:  # an assertion beside the checks, which would stop the cell in a notebook
+            said.checks = [replace(c, verdict=FAILED, reason=c.reason or stopped) for c in said.checks]
+        if stopped:
+            said.internal.append(f"the hidden part stopped: {stopped}")
     return said
 
 
+def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
+    """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
+    with contextlib.redirect_stderr(io.StringIO()) as errors:
+        _run_visible(test, namespace)
+    try:
+        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
+    except ValueError:
+        return
+    if 0 <= given != test.points:
+        said.credit = given / test.points if given < test.points else 0.0
+        raise CheckFailed(f"{given:g} of {test.points:g} points")
+
+
 def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:
-    """The visible part; a bare assert is explained by its own text, which the student has."""
+    """The visible part, or all of a cell without checks; a bare assert that students see is explained by its text."""
     try:
         exec(test.visible_code, namespace)
     except AssertionError as failed:
         if str(failed):
             raise
-        frames = reversed(traceback.extract_tb(failed.__traceback__))
-        line = next((f.lineno for f in frames if f.filename == f"<{test.grade_id}>"), None)
-        text = test.visible.split("\n")[line - 1].strip() if line else ""
-        raise AssertionError(f"`{text}` does not hold") from None
-
-
-def own_words(failed: AssertionError) -> str:
-    """The message of an assertion of a test cell or of a failed check; that of others may print expected values."""
-    *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
-    is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
-    text = str(failed) if is_own else ""
-    return text if len(text) <= LONGEST_REASON else text[:LONGEST_REASON] + "…"
+        frames = traceback.extract_tb(failed.__traceback__)
+        line = [f.lineno or 0 for f in frames if f.filename == f"<{test.grade_id}>"][-1]
+        text = test.visible.split("\n")[line - 1].strip()
+        raise CheckFailed(f"`{text}` does not hold" if text else "") from None
 
 
 _current: Session | None = None

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
+import re
 import sys
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import ModuleType
@@ -18,8 +20,9 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.errors import AutograderError
+from autograder.judging.session import LAST
 from autograder.judging.variants import Catalogue
-from autograder.notebook.names import bound_names, needed_names
+from autograder.notebook.names import bound_from, bound_names, needed_names, unreaching, used_names
 
 SET_CHECKS = "set_checks"
 
@@ -52,6 +55,7 @@ class TestCell:
     grade_id: str
     title: str
     points: float
+    text: str
     visible: str
     hidden: str
     solution_ids: list[str]
@@ -59,9 +63,17 @@ class TestCell:
     names: set[str] = field(default_factory=set)
 
     @cached_property
+    def is_whole(self) -> bool:
+        """Whether it has no `@check`: it is judged as one, as nbgrader does."""
+        return re.search(r"(?m)^\s*@(\w+\.)?check\(", self.text) is None
+
+    @cached_property
     def visible_code(self) -> Any:
-        tree = ast.parse(self.visible)
-        return compile(tree, f"<{self.grade_id}>", "exec") if tree.body else None
+        """The visible part, or all of a cell without checks; the value of an expression at its end is bound to LAST."""
+        tree = ast.parse(self.text if self.is_whole else self.visible)
+        if tree.body and isinstance(last := tree.body[-1], ast.Expr):
+            tree.body[-1] = ast.Assign([ast.Name(LAST, ast.Store())], last.value)
+        return compile(ast.fix_missing_locations(tree), f"<{self.grade_id}>", "exec") if tree.body else None
 
     @cached_property
     def hidden_code(self) -> Any:
@@ -92,6 +104,7 @@ class Source:
         self.written: dict[str, tuple[str, float]] = {}
         self.solutions: dict[str, str] = {}
         self.code_in_order: list[str] = []
+        self._given: list[str] = []
         self._trusted_names: set[str] = set()
         self._read_cells()
 
@@ -102,7 +115,6 @@ class Source:
 
     def _read_cells(self) -> None:
         title, pending = self.name, []
-        solution_names: set[str] = set()
         for cell in self.notebook.cells:
             meta = cell.metadata.get("nbgrader", {})
             if cell.cell_type == "markdown":
@@ -121,23 +133,28 @@ class Source:
             elif solution:
                 pending.append(grade_id)
                 self.solutions[grade_id] = cell.source
-                solution_names |= bound_names(cell.source)
             elif grade:
                 own = set().union(*(bound_names(self.solutions[s]) for s in pending))
-                points = float(meta["points"])
-                self.tests[grade_id] = TestCell(grade_id, title, points, *split_tests(cell.source), pending, own)
+                about = grade_id, title, float(meta["points"]), cell.source
+                self.tests[grade_id] = TestCell(*about, *split_tests(cell.source), pending, own)
                 pending = []
             else:
+                self._given.append(cell.source)
                 self._trusted_names |= bound_names(cell.source, imports=True)
-        self._trusted_names -= solution_names
+        self._trusted_names -= bound_from(self._given, set().union(*map(bound_names, self.solutions.values())))
         self._trusted_names -= set(self.notebook.metadata.get("autograder", {}).get("student_side", []))
         for test in self.tests.values():
             test.names = (needed_names(test.visible) | needed_names(test.hidden)) - self._trusted_names
+            texts = [*self.code_in_order, test.text]
+            modules = set().union(*(bound_names(t, imports=True) - bound_names(t) for t in texts))
+            if what := unreaching(test.text, modules):
+                said = f"`{what}` does not reach students' answers, which run in a process of their own"
+                raise BadSource(f"{self.name}: the test cell '{test.grade_id}' cannot be used: {said}")
 
     @cached_property
     def reference(self) -> dict[str, Any]:
         """The namespace after all cells but the tests. Raises BadSource."""
-        namespace: dict[str, Any] = {"__name__": "reference"}
+        namespace: dict[str, Any] = {"__name__": "__main__"}
         for cell in self.notebook.cells:
             meta = cell.metadata.get("nbgrader", {})
             if cell.cell_type != "code" or meta.get("grade"):
@@ -150,6 +167,12 @@ class Source:
                 raise BadSource(
                     f"{self.name}: the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
                 ) from error
+        # given data that answers use may be changed by them: test cells without checks take it from the student, too
+        using = [*self.solutions.values(), *(t for t in self._given if used_names(t) - self._trusted_names)]
+        self._data = {n for n, v in namespace.items() if not callable(v) and not isinstance(v, ModuleType)}
+        theirs = bound_from(self._given, self._data & set().union(*map(used_names, using)))
+        for test in self.tests.values():
+            test.names |= used_names(test.text) & theirs if test.is_whole else set()
         return namespace
 
     @cached_property
@@ -165,10 +188,11 @@ class Source:
         """Make `from set_checks import …` mean this set's, in a process that judges several. Raises BadSource."""
         sys.modules[SET_CHECKS] = self._set_checks
 
-    @cached_property
-    def trusted(self) -> dict[str, Any]:
-        """What locked cells bind: a test cell gets the grader's own copies of these."""
-        return {n: self.reference[n] for n in self._trusted_names if n in self.reference}
+    def given_to(self, test: TestCell) -> dict[str, Any]:
+        """What locked cells bind, for one run of a test cell: the grader's own, data copied where it may be changed."""
+        given = {n: v for n, v in self.reference.items() if n in self._trusted_names and n not in test.names}
+        data = used_names(test.text) & self._data & given.keys() if test.is_whole else set()
+        return {**given, **deepcopy({n: given[n] for n in data})}
 
     @cached_property
     def catalogue(self) -> Catalogue:

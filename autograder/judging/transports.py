@@ -82,6 +82,8 @@ class RemoteTransport:
         ended = self.student.end()
         if ended["reason"] == "out of memory":
             return OUT_OF_MEMORY, "the notebook's processes used more memory than a submission may use"
+        if ended["reason"]:
+            return CRASHED, f"the notebook's processes were ended: {ended['reason']}"
         code = ended["exit_code"]
         if code is None:
             return CRASHED, "the notebook's process closed its connection to the grader"

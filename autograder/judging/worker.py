@@ -31,12 +31,12 @@ def source_of(job: Job) -> Judged:
 
 
 def run_job(data: bytes) -> bytes:
-    """Judge one submission; what an executor runs. Raises SandboxRefused, BadSource or BadCatalogue."""
+    """Judge one submission; what an executor runs. Raises AutograderError or MemoryError."""
     job = Job.from_bytes(data)
     judge = Judge(job, source_of(job))
     try:
         result = judge.run(sandbox_for(job.sandbox, "torch" in judge.libraries))
-    except AutograderError:
+    except (AutograderError, MemoryError):  # a process that is full ends, and a fresh one judges this again
         raise
     except Exception as error:  # our own mistake, met by one submission: the class goes on, and it is not silent
         result = judge.broken(error)

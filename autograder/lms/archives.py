@@ -16,7 +16,7 @@ import unicodedata
 import zipfile
 import zlib
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -27,6 +27,7 @@ from autograder.files import open_ordinary
 from autograder.text import shown
 
 MIB = 2**20
+ENTRY_BYTES = 500  # that an archive's list of files may have, on average, for each that it may hold
 JUNK = re.compile(r"(?i)\.(?!\.$).*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")
 OTHER_ARCHIVES = re.compile(r"(?i).*\.(rar|7z|gz|tgz|tar|bz2|xz|zst)")
 IGNORED, REFUSED = "ignored", "refused"
@@ -116,7 +117,7 @@ class Sources:
             if source.is_dir():
                 return self._folder(source, budget)
             if zipfile.is_zipfile(source):
-                return self._members(partial(zipfile.ZipFile, source), Found(name, ()), 1, budget)
+                return self._members(partial(_zip_file, source, budget), Found(name, ()), 1, budget)
             if not OTHER_ARCHIVES.fullmatch(name) and source.suffix.lower() != ".zip":
                 return self._plain(source, Found(name, (name,), (False,)), budget)
             why = "it is no zip archive that can be read; unpack it and name the folder"
@@ -190,7 +191,7 @@ class Sources:
             else:
                 holder = replace(found, archives=(*found.archives[:-1], True))
                 inside = _Budget(limits, limits.inner_bytes, limits.inner_files, size)
-                files = self._members(lambda: zipfile.ZipFile(io.BytesIO(holder.read())), holder, depth + 1, inside)
+                files = self._members(lambda: _zip_file(io.BytesIO(holder.read()), inside), holder, depth + 1, inside)
                 size += inside.used
         except TooMuch as error:
             files, size = [replace(found, action=REFUSED, why=str(error))], size or error.size
@@ -198,6 +199,15 @@ class Sources:
             files = [replace(found, why="it is no zip archive that can be read; it is kept as it is")]
         budget.spend(size)
         return files
+
+
+def _zip_file(file: Path | io.BytesIO, budget: _Budget) -> zipfile.ZipFile:
+    """Raises TooMuch before it reads a list of files that is too long: in memory it takes up ten times as much."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as archive:
+        end = zipfile._EndRecData(archive)  # type: ignore[attr-defined]
+    if end is not None and end[5] > ENTRY_BYTES * budget.most_files:
+        raise TooMuch(f"its list of files has {end[5] // 1000:,} kB")
+    return zipfile.ZipFile(file)
 
 
 def _open_alone(path: Path) -> IO[bytes]:

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,15 @@ from dateutil.tz import gettz
 from autograder.course import Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
-from autograder.gradebook.reader import class_list, due_date
+from autograder.gradebook.reader import Standing, class_list, due_and_points, lateness, scores
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
 from autograder.lms.attempts import EARLIER, Attempt, Shelf
 from autograder.lms.csv_files import csv_text
-from autograder.lms.filenames import Owner, match, owners
+from autograder.lms.filenames import OF_TEST_STUDENT, Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
 from autograder.text import plural, shown
-from autograder.timestamps import NO_DATE, TIMESTAMP, stamp_of
+from autograder.timestamps import NO_DATE, TIMESTAMP, moment_in, read_timestamp, stamp_of
 
 TO_GRADE, KEPT, UNCHANGED = "to be graded", "kept", "unchanged"
 UNMATCHED, FAILED = "unmatched", "failed"
@@ -121,10 +121,11 @@ class _Collection:
         self.done = Collected()
         self.others = set(course.set_names()) - {name}
         self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
-        self.due = due_date(course, name)
+        self.due = due_and_points(course, name)[0]
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
         self.late: list[str] = []
+        self.came: dict[str, datetime | None] = {}
 
     def run(self, sources: Sequence[Path], limits: ArchiveLimits | None) -> Collected:
         groups: dict[str, dict[int, list[_Item]]] = defaultdict(lambda: defaultdict(list))
@@ -140,6 +141,13 @@ class _Collection:
             self.done.report = self.course.report_folder / f"collected-{self.name}.csv"
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
+        known, new = scores(self.course, self.name), Standing(due=self.due)
+        times = {s: read_timestamp(folder)[0] for s, folder in self.course.submissions(self.name).items()}
+        come = {
+            student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
+            for student, moment in {**times, **(self.came if self.dry else {})}.items()
+        }
+        self.done.remarks += lateness(self.course, self.name, come)
         return self.done
 
     def _matched(self, source: Path, files: list[Found]) -> Iterator[tuple[str, _Item]]:
@@ -157,7 +165,7 @@ class _Collection:
             if row.action == REFUSED:
                 continue
             if owner is None or whose.person is None:
-                row.action, row.why = UNMATCHED, whose.why
+                row.action, row.why = IGNORED if whose.why == OF_TEST_STUDENT else UNMATCHED, whose.why
             elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.others:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
             else:
@@ -204,6 +212,8 @@ class _Collection:
                 row.action = UNCHANGED if was_there else TO_GRADE if is_newest else KEPT
             if is_newest and attempt.late:
                 self.late.append(student)
+            if is_newest and (not was_there or (attempt.stamp and not attempt.late)):
+                self.came[student] = moment_in(attempt.stamp)[0]
             if is_newest and not any(".ipynb" in name.lower() for name in attempt.files):
                 self.done.remarks.append(f"{student}: there is no notebook in the newest attempt")
         return True
@@ -223,31 +233,29 @@ class _Collection:
         """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
         text = self.people[student].submitted
         try:
-            moment = dateutil.parser.parse(text) if attempts and text not in ("", "-") else None
+            moment = dateutil.parser.parse(text, tzinfos=self._zone) if attempts and text not in ("", "-") else None
         except NO_DATE:
             moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
             if remark not in self.done.remarks:
                 self.done.remarks.append(remark)
         if moment:
-            if not moment.tzinfo:  # then it is in the course's zone, else in this machine's
-                moment = moment.replace(tzinfo=gettz(self.course.config.Exchange.get("timezone")))
             attempts[-1].note.submitted, attempts[-1].stamp = moment.isoformat(), stamp_of(moment)
         for attempt in attempts:
             if attempt.late and self.due and not attempt.stamp:
                 attempt.stamp = stamp_of(self.due + timedelta(seconds=1))
 
+    def _zone(self, name: str | None, offset: int | None) -> tzinfo | int:
+        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
+        return offset if offset is not None else (name and gettz(name)) or self.course.zone
+
     def _say_late(self) -> None:
-        who = plural(len(self.late), "submission is late", "submissions are late")
-        if self.due:
-            what = f"{'each' if len(self.late) > 1 else 'it'} counts as one second late unless timestamp.txt says more"
-        else:
-            what = (
-                f"the gradebook has no due date, so that there is no penalty: set one with `nbgrader db assignment add "
-                f"{self.name} --duedate …` and collect again"
-            )
-        listed = shown(", ".join(self.late), 200)
-        self.done.remarks.append(f"{who} by Canvas's mark, which does not tell how late; {what} ({listed})")
+        what = "each counts as one second late unless timestamp.txt says more"
+        if self.due is None:
+            add = f"`nbgrader db assignment add {self.name} --duedate …`"
+            what = f"the gradebook has no due date, so that there is no penalty; set one with {add} and collect again"
+        who = f"{plural(len(self.late), 'submission')} as late ({shown(', '.join(self.late), 200)})"
+        self.done.remarks.append(f"Canvas marks {who}, but not how late: {what}")
 
     def _note_students(self, placed: Iterable[str]) -> None:
         """Names and addresses go where nbgrader keeps them, so that formgrader and exports show them."""

@@ -24,19 +24,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from autograder.course import Course, CourseError
-from autograder.gradebook.reader import class_list, full_marks, scores
+from autograder.gradebook.reader import class_list, due_and_points, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
 from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
 from autograder.results import GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
-from autograder.timestamps import stamp_of
 
 NOT_MARKED = "not yet marked"
-HEADER = (
-    *("id", "name", "email", "set", "score", "max_score", "late_penalty"),
-    *("needs_manual_grading", "status", "reason", "submitted"),
-)
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MOODLE_HEADER = ("Full name", "ID number", "Email address")
 MOODLE_WHO = (
@@ -49,7 +44,7 @@ MOODLE_WHO = (
 class Mark(NamedTuple):
     """One student's mark for one set, after the late penalty. `score` is None where there is nothing to count yet.
 
-    `needs_manual`: somebody still has to mark an answer, so that the score is not the last word.
+    `needs_manual_grading`: somebody still has to mark an answer, so that the score is not the last word.
     """
 
     student: Person
@@ -57,10 +52,13 @@ class Mark(NamedTuple):
     score: float | None
     max_score: float | None
     late_penalty: float = 0.0
-    needs_manual: bool = False
+    needs_manual_grading: bool = False
     status: str = NOT_SUBMITTED
     reason: str = ""
     submitted: str = ""
+    due: str = ""
+    late_seconds: float = 0.0
+    extension_seconds: float = 0.0
 
     def row(self) -> tuple[Cell, ...]:
         """The cells below `HEADER`."""
@@ -68,7 +66,10 @@ class Mark(NamedTuple):
 
     def final(self, partial: bool) -> float | None:
         """The score that a learning system gets: one with open answers only with `partial`."""
-        return self.score if partial or not self.needs_manual else None
+        return self.score if partial or not self.needs_manual_grading else None
+
+
+HEADER = ("id", "name", "email", "set", *Mark._fields[2:])
 
 
 @dataclass
@@ -86,11 +87,11 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
     found: list[Mark] = []
     store = Store(course.results_folder)
     for name in names:
-        standings, most, handed_in = scores(course, name), full_marks(course, name), course.submissions(name)
+        standings, (_, most), handed_in = scores(course, name), due_and_points(course, name), course.submissions(name)
         for student in sorted({*people, *standings, *handed_in}):
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
-            if standing is None:
+            if standing is None or not (result or standing.begun):
                 status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
                 reason = "it is not in the gradebook yet" if result else ""
                 found.append(Mark(person, name, None, most, status=status, reason=reason))
@@ -99,9 +100,10 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
             status, reason = (result.status, result.reason) if result else (GRADED, "")
             score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
             penalty = round(standing.late_penalty or 0.0, 4)
-            came = stamp_of(standing.timestamp) if standing.timestamp else ""
-            needs_manual = standing.needs_manual
-            found.append(Mark(person, name, score, standing.max_score, penalty, needs_manual, status, reason, came))
+            came, due = (course.clock(moment) if moment else "" for moment in (standing.timestamp, standing.due))
+            said = standing.needs_manual, status, reason, came, due
+            lateness = standing.late.total_seconds(), standing.extension.total_seconds()
+            found.append(Mark(person, name, score, standing.max_score, penalty, *said, *lateness))
     return found
 
 
@@ -125,7 +127,7 @@ def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     lines = []
     for name in _points(found):
         mine = [mark for mark in found if mark.assignment == name]
-        waiting = [m.student.id for m in mine if m.needs_manual and m.score is not None]
+        waiting = [m.student.id for m in mine if m.needs_manual_grading and m.score is not None]
         without = [f"{m.student.id} ({m.status})" for m in mine if m.score is None and m.status != NOT_SUBMITTED]
         for who, said in ((waiting, f"answers that nobody has marked; {what}"), (without, "no score")):
             if who:
@@ -170,7 +172,7 @@ def new_moodle(found: Sequence[Mark], partial: bool) -> Sheet:
         cells = [mine[name].final(partial) for name in sets]
         if any(cell is not None for cell in cells):
             gaps += None in cells
-            waiting = (mine[name].needs_manual for name in sets)
+            waiting = (mine[name].needs_manual_grading for name in sets)
             rows.append((person.full_name(), person.id, person.email, *cells, *waiting))
     sheet = Sheet(csv_text((*MOODLE_HEADER, *sets, *(f"{name} {NOT_MARKED}" for name in sets)), rows))
     if gaps:
@@ -206,7 +208,7 @@ def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, colu
     empty = 0
     for row, line, person in zip(table.rows, lines, meant, strict=True):
         scored = final[person] if person else {}
-        waiting = [students[person][name].needs_manual if person else "" for name in added]
+        waiting = [students[person][name].needs_manual_grading if person else "" for name in added]
         rows.append([*(scored.get(place, row[place]) for place in keep), *waiting])
         if line:
             empty += len(places) - len(scored)

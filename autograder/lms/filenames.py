@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 
 from autograder.files import UNSAFE
 from autograder.lms.archives import Found
-from autograder.lms.roster import ANONYMOUS, BLIND, CANVAS, MOODLE, Match, Person, Roster, squashed
+from autograder.lms.roster import ANONYMOUS, BLIND, CANVAS, MOODLE, TEST_STUDENT, Match, Person, Roster, squashed
 from autograder.text import shown
 
+OF_TEST_STUDENT = "it is the test student's, which is an instructor in Canvas's Student View"
 ENDING = re.compile(r"(?i)(\.(ipynb|json|txt|zip))+$")
 
 _CANVAS_FILE = r"_(?:(?P<file>\d+)_(?P<rest>.+)|(?P<typed>text|link)\.html)"
@@ -67,6 +68,8 @@ def match(found: Found, owner: Owner | None, roster: Roster) -> Match:
     known = roster.find(owner.system, owner.name, owner.user)
     if known.person or known.why:
         return known
+    if (owner.system, owner.name) == (CANVAS, TEST_STUDENT):
+        return Match(why=OF_TEST_STUDENT)
     if roster.complete:
         return Match(why=f"{shown(owner.name)!r} is not on the roster")
     if owner.alone and ".ipynb" not in found.parts[-1].lower():
@@ -224,12 +227,8 @@ def _first_difference(paths: list[tuple[str, ...]], name: str) -> int:
 
 def made_id(owner: Owner) -> str:
     """An id for a student that is the same in every download, safe as a folder's name; empty where there is none."""
-    if owner.system == CANVAS:
-        text = f"{owner.name}-{owner.user}"
-    elif owner.system == MOODLE and owner.name == BLIND:
-        text = f"{owner.name} {owner.user}"
-    else:
-        text = owner.name
+    text = f"{owner.name}-{owner.user}" if owner.system == CANVAS else owner.name
+    text = f"{text} {owner.user}" if (owner.system, text) == (MOODLE, BLIND) else text
     text = unicodedata.normalize("NFC", text)
     text = re.sub(r"[*?\[\]{}:\"<>|]", "_", UNSAFE.sub("_", text)).strip(" ").lstrip(".").rstrip(". ")
     if len(text.encode()) > 120:

@@ -12,14 +12,22 @@ import builtins
 import re
 import symtable
 import warnings
+from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 from types import CodeType
 
 MAX_PARSED = 200_000  # characters; nobody types a longer cell
+MAX_KEPT = 5_000  # characters; what is found in a longer cell is found anew, or a stranger's would fill the memory
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
 SHOWING = ("print", "display", "show")
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+
+
+def _kept(find: Callable[..., frozenset[str]]) -> Callable[..., frozenset[str]]:
+    """The function, with what it found in the last short texts kept: given cells come again with every submission."""
+    known = lru_cache(maxsize=1024)(find)
+    return lambda text, *more, **named: (known if len(text) <= MAX_KEPT else find)(text, *more, **named)
 
 
 def as_python(text: str) -> str:
@@ -32,7 +40,6 @@ def as_python(text: str) -> str:
     return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
 
 
-@lru_cache(maxsize=1024)  # the given cells come again with every submission
 def parse(text: str) -> ast.Module | None:
     """The cell's syntax tree, or None where it is no Python."""
     if len(text) > MAX_PARSED:
@@ -47,7 +54,7 @@ def parse(text: str) -> ast.Module | None:
     return None
 
 
-@lru_cache(maxsize=1024)
+@_kept
 def bound_names(text: str, imports: bool = False) -> frozenset[str]:
     """Names that the cell binds at its top level (also inside `if`, `for`, `with`, `try`, by a `with` or a `:=`).
 
@@ -80,7 +87,7 @@ def _bound_by(cell: ast.AST, imports: bool) -> set[str]:
     return names
 
 
-@lru_cache(maxsize=1024)
+@_kept
 def used_names(text: str) -> frozenset[str]:
     """Global names that the cell reads, at its top level or inside its functions; built-in ones left out."""
     if parse(text) is None:
@@ -107,10 +114,35 @@ def needed_names(text: str) -> set[str]:
     bound: set[str] = set()
     for statement in tree.body if tree is not None else []:
         read = {n.id for n in ast.walk(statement) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if isinstance(statement, ast.For):
+            bound |= {n.id for n in ast.walk(statement.target) if isinstance(n, ast.Name)}
         needed |= (read - bound) & used
         if not isinstance(statement, _BLOCKS):
             bound |= _bound_by(statement, imports=True)
     return needed
+
+
+def bound_from(texts: Iterable[str], names: Set[str]) -> set[str]:
+    """`names`, and what the cells' statements bind with their help."""
+    statements = [s for text in texts if (tree := parse(text)) is not None for s in tree.body]
+    facts = [(_bound_by(s, imports=False), used_names(ast.unparse(s))) for s in statements]
+    found, before = set(names), None
+    while found != before:
+        before, found = found, found.union(*(bound for bound, used in facts if used & found))
+    return found
+
+
+UNREACHING = r"(unittest\.main|(\w+\.)*(patch|setattr|delattr|testmod|redirect_stdout))(\.\w+)*\("
+
+
+def unreaching(text: str, modules: Set[str]) -> str:
+    """What in the cell works only in a student's own process, as setting something in a module; "" for nothing."""
+    for node in ast.walk(parse(text) or ast.Module([], [])):
+        shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else ""
+        is_set = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
+        if is_set or re.match(UNREACHING, shown):
+            return shown
+    return ""
 
 
 @lru_cache(maxsize=1024)
@@ -138,14 +170,13 @@ def additions(text: str, given: str) -> str | None:
         return None
     lines, given_lines = text.split("\n"), given.split("\n")
     known = {_lines_of(s, given_lines) for s in original.body}
-    kept = [
+    kept = dict.fromkeys(  # a line once, however many statements share it
         _lines_of(s, lines)
         for s in tree.body
         if not isinstance(s, (ast.Assert, ast.Pass)) or _lines_of(s, lines).lstrip().startswith(("%", "!"))
-    ]
+    )
     taken = bound_names(given, imports=True)
-    fresh = [s for s in kept if s not in known and not bound_names(s, imports=True) & taken]
-    return "\n".join(dict.fromkeys(fresh))
+    return "\n".join(s for s in kept if s not in known and not bound_names(s, imports=True) & taken)
 
 
 def _lines_of(statement: ast.stmt, lines: list[str]) -> str:

@@ -1,7 +1,4 @@
-"""The instructor's notebook: what students get of it, and the place that each of its cells is in a submission.
-
-Also how the texts of both are compared.
-"""
+"""The instructor's notebook: what students get of it, and the place that each of its cells is in a submission."""
 
 from __future__ import annotations
 
@@ -10,14 +7,13 @@ from copy import deepcopy
 from typing import Any
 
 from nbformat.notebooknode import NotebookNode
-from rapidfuzz import fuzz
 from traitlets.config import Config
 
 from autograder.notebook.names import bound_names
+from autograder.notebook.texts import bare, lined
 
 LOCKED, SOLUTION, TEST, WRITTEN, EXTRA, OPEN = "locked", "solution", "test", "written", "extra", "open"
 GIVEN, ANSWERS = (LOCKED, TEST), (SOLUTION, WRITTEN, OPEN)
-ALIKE = 90  # per cent of characters in common: a given cell with a slip in it
 
 
 class Place:
@@ -88,34 +84,3 @@ def _kind(cell: NotebookNode) -> str:
     if nbgrader.get("solution"):
         return WRITTEN if nbgrader.get("grade") else SOLUTION
     return TEST if nbgrader.get("grade") else LOCKED
-
-
-# --- texts --------------------------------------------------------------------------------------------------
-
-
-def bare(text: str) -> str:
-    """The text without blank lines and trailing blanks: what counts when texts are compared."""
-    return "\n".join(line.rstrip() for line in text.split("\n") if line.strip())
-
-
-def lined(text: str) -> str:
-    """The text without trailing blanks, between newlines: whole lines can be searched in it."""
-    return "\n" + "\n".join(line.rstrip() for line in text.split("\n")) + "\n"
-
-
-def cut(text: str, block: str) -> str | None:
-    """`text` without the lines of `block`, or None where they do not stand in it one after the other."""
-    lines = lined(text)
-    return lines.replace(block, "\n", 1).strip("\n") if block.strip() and block in lines else None
-
-
-def similar(text: str, given: str) -> bool:
-    # The lengths first: a text of megabytes is not to be compared character by character.
-    return len(given) / 2 <= len(text) <= len(given) * 2 and fuzz.ratio(text, given) >= ALIKE
-
-
-def without_fence(text: str) -> str:
-    """Code that was put into a Markdown cell, without its ``` lines."""
-    lines = text.strip().split("\n")
-    fenced = len(lines) > 2 and lines[0].startswith("```") and lines[-1].strip() == "```"
-    return "\n".join(lines[1:-1]) if fenced else text

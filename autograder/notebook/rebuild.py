@@ -24,24 +24,9 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.notebook.names import additions, bound_names, parse, used_names
-from autograder.notebook.places import (
-    ANSWERS,
-    EXTRA,
-    GIVEN,
-    LOCKED,
-    OPEN,
-    SOLUTION,
-    TEST,
-    WRITTEN,
-    Place,
-    bare,
-    cut,
-    grade_id_of,
-    lined,
-    similar,
-    without_fence,
-)
+from autograder.notebook.places import ANSWERS, EXTRA, GIVEN, LOCKED, OPEN, SOLUTION, TEST, WRITTEN, Place, grade_id_of
 from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
+from autograder.notebook.texts import bare, cut, similar, without_fence
 from autograder.text import shown
 
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
@@ -161,9 +146,6 @@ def _watch(places: list[Place], cells: _Cells, result: Rebuilt) -> None:
     result.events += [f"grade_id '{p.label}' used {used[p]} times" for p in places if used[p] > 1]
 
 
-# --- step 1: pieces -----------------------------------------------------------------------------------------
-
-
 def _names_in(text: str, cell_type: str) -> Set[str]:
     if cell_type == "code":
         return bound_names(text)
@@ -241,15 +223,12 @@ def _students_part(given: Place, text: str) -> str:
 
 def _cut_given(given: list[Place], text: str) -> tuple[str, list[Place]]:
     """The text without given cells of two lines or more that were merged into it, and these cells."""
-    lines, merged = lined(text), []
+    merged = []
     for place in given:
-        if "\n" in place.bare and place.block in lines:
-            lines = lines.replace(place.block, "\n", 1)
+        if "\n" in place.bare and (rest := cut(text, place.block)) is not None:
+            text = rest
             merged.append(place)
-    return (lines.strip("\n"), merged) if merged else (text, [])
-
-
-# --- step 2: claims to places -------------------------------------------------------------------------------
+    return text, merged
 
 
 def _settled(places: list[Place], pieces: list[_Piece], known: set[Place]) -> _Homes:
@@ -292,9 +271,6 @@ def _refuse_foreign(places: list[Place], known: set[Place]) -> None:
             "The notebook contains no exercise of this problem set: it is probably a different file. "
             f"Open the notebook of this set. {AGAIN}"
         )
-
-
-# --- step 3: what nobody claimed ----------------------------------------------------------------------------
 
 
 def _place_by_neighbours(places: list[Place], pieces: list[_Piece], homes: _Homes, known: set[Place]) -> None:
@@ -346,9 +322,6 @@ def _anchors_in_order(pieces: list[_Piece], homes: _Homes) -> dict[int, int]:
         k = bisect_left([chain[-1][1] for chain in best], n)
         best[k : k + 1] = [[*(best[k - 1] if k else []), (index, n)]]
     return dict(best[-1]) if best else {}
-
-
-# --- step 4: the notebook -----------------------------------------------------------------------------------
 
 
 def _assemble(places: list[Place], pieces: list[_Piece], homes: _Homes) -> list[RebuiltCell]:
@@ -410,9 +383,6 @@ def _bring_late_helpers(places: list[Place], result: Rebuilt) -> None:
             result.notes.append(
                 f"A cell that '{place.grade_id}' needs stood behind its test; it was moved to its answer."
             )
-
-
-# --- what student and instructor are told -------------------------------------------------------------------
 
 
 def _tell_missing(places: list[Place], known: set[Place], result: Rebuilt) -> None:

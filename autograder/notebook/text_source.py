@@ -81,9 +81,6 @@ def _complete(cell: NotebookNode, path: Path) -> None:
         raise BadText(f'{path} has a cell without nbgrader="…" or id="…", which begins {start[:60]!r}')
 
 
-# --- the notebook on the way to nbgrader -----------------------------------------------------------------------------
-
-
 def made_from_text(path: Path) -> bool:
     """Whether the notebook in `path` was made by `write_notebook` and is as it was made, but for outputs.
 

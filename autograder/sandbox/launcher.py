@@ -156,7 +156,7 @@ class Student:
         return time.monotonic() - self.waited
 
     def end(self) -> dict[str, Any]:
-        """{"exit_code": int or None when it was killed here, "reason": "out of memory" or ""}."""
+        """{"exit_code": int or None when it was killed here, "reason": why, "crowd": if it ever was one}."""
         if self.ended is None:
             self.ended = self.sandbox.end() or {"exit_code": None, "reason": ""}
             self.channel.sock.close()
@@ -240,11 +240,10 @@ class Sandbox:
         """End the student's process, see `Student.end`. Empty where the warm process is gone: `start` makes another."""
         if self.control is None:
             return {}
-        try:
+        answer = b""
+        with contextlib.suppress(ConnectionError, TimeoutError):
             self.control.send(b"end")
             answer = self.control.recv(MAX_DATAGRAM)
-        except (ConnectionError, TimeoutError):
-            answer = b""
         if not answer:
             self.close()
         ended: dict[str, Any] = json.loads(answer or "{}")

@@ -100,7 +100,7 @@ def _without_directives(lines: list[str]) -> str:
 
 def _rendered(kind: str, title: str, body: list[str]) -> list[str]:
     inner = _without_directives(body).strip("\n").splitlines()
-    if kind in ("bibliography", "tableofcontents"):
+    if kind in ("bibliography", "tableofcontents", "live-figure"):
         return []
     if kind == "math":
         return ["$$", *inner, "$$"]

@@ -2,7 +2,8 @@
 
 The address is one setting, ``html: baseurl:`` in ``_config.yml``, and is not set by default. With it a page tells
 its own address and offers a card (title, description and picture) for where its link is shared, and the 404 page
-finds the styles below any path. Without it the 404 page takes the site to stand at the root of its host.
+finds the styles below any path, and a sitemap lists all pages. Without it the 404 page takes the site to stand at the
+root of its host. Files that hosts look for are written in both cases.
 
 A page's description is written by hand in its front matter (``myst: html_meta: description``).
 """
@@ -104,7 +105,32 @@ def draw_card(target: Path, site: str, title: str, about: str) -> None:
     figure.savefig(target, metadata={"Software": None})
 
 
+# What hosts such as Netlify and Cloudflare send with each page: with it Stop interrupts a live cell and keeps what
+# cells have made (browsers share memory only with pages that ask to be kept apart).
+HEADERS = """/*
+  Cross-Origin-Opener-Policy: same-origin
+  Cross-Origin-Embedder-Policy: credentialless
+"""
+
+
+def write_host_files(app: Sphinx, exception: Exception | None) -> None:
+    """Write what hosts and search engines look for beside the pages."""
+    if exception or app.builder.format != "html":
+        return
+    folder = Path(app.outdir)
+    (folder / ".nojekyll").touch()  # else GitHub leaves out folders whose names begin with _
+    (folder / "_headers").write_text(HEADERS, encoding="utf-8")
+    if app.config.html_baseurl:
+        root = app.config.html_baseurl.rstrip("/") + "/"
+        pages = [root + app.builder.get_target_uri(name) for name in sorted(app.env.found_docs)]
+        places = "".join(f"  <url><loc>{escape(page)}</loc></url>\n" for page in pages)
+        space = "http://www.sitemaps.org/schemas/sitemap/0.9"
+        text = f'<?xml version="1.0" encoding="utf-8"?>\n<urlset xmlns="{space}">\n{places}</urlset>\n'
+        (folder / "sitemap.xml").write_text(text, encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("config-inited", use_address)
+    app.connect("build-finished", write_host_files)
     app.connect("html-page-context", add_tags)
     return {"version": "1.0", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,6 +7,7 @@ Each section names what it repairs, and how to see that it is not needed any mor
 
 from __future__ import annotations
 
+import hashlib
 import re
 from copy import copy
 from pathlib import Path
@@ -207,7 +208,25 @@ def name_font(app: Sphinx, pagename: str, templatename: str, context: dict[str, 
     context["icon_font"] = Markup(RULE.format(address=context["pathto"](f"_static/{FONT}", resource=True)))
 
 
+# --- a change of style or of an extension ----------------------------------------------------------------
+# Sphinx 7 copies static files only when it writes a page (https://github.com/sphinx-doc/sphinx/issues/2090), and knows
+# nothing of the code of local extensions. A digest of both among the settings makes it write the pages anew.
+# For static files not needed from https://github.com/sphinx-doc/sphinx/pull/13236 on (Sphinx 8.2).
+
+
+def digest_of_looks(app: Sphinx) -> str:
+    """Changes with every file that pages are made with and that is not a page."""
+    folders = [Path(__file__).parent, *(Path(app.srcdir, name) for name in ("_static", "_templates"))]
+    files = sorted(path for folder in folders for path in folder.rglob("*") if path.is_file())
+    digest = hashlib.sha256()
+    for path in files:
+        if "__pycache__" not in path.parts:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_config_value("digest_of_looks", digest_of_looks(app), "html", (str,))  # not to be set by hand
     render.coalesce_streams = merged_whole
     app.connect("config-inited", buttons_need_an_address, priority=100)  # before the theme copies its options
     app.connect("config-inited", leave_thebe_out)

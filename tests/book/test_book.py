@@ -14,6 +14,7 @@ import nbformat
 import pytest
 from book_build import BOOK, HTML, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
+from live_site import build
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from pybtex.database import parse_file
@@ -165,10 +166,13 @@ def test_a_chapter_asks_and_explains(name):
 def test_every_exercise_has_a_folded_solution(name):
     article = chapter(name).article
     exercises = article.select("div.exercise")
-    solutions = article.select("div.solution")
+    solutions = article.select(".solution")
     assert len(exercises) >= 3
     assert len(solutions) == len(exercises)
-    assert all("dropdown" in solution["class"] for solution in solutions)
+    assert all(solution.name == "details" and not solution.has_attr("open") for solution in solutions)
+    titles = [solution.find("summary") for solution in solutions]
+    assert all(title.find("a") is None for title in titles), "a press on the title opens, and goes nowhere else"
+    assert len({title.get_text() for title in titles}) == len(titles)
 
 
 @pytest.mark.parametrize("name", chapters())
@@ -182,6 +186,8 @@ def test_every_citation_has_its_entry(name):
     listed = {entry["id"] for entry in page.article.select("div.citation")}
     used = {link["href"] for link in page.article.select("a.reference.internal") if "#id" in link["href"]}
     assert {link.removeprefix("#") for link in used} == listed, "citations lead to the list of their own page"
+    for entry in page.article.select("div.citation"):
+        assert entry.select("a.external[href^='https://']"), entry.get_text()
 
 
 def test_the_library_is_complete():
@@ -189,6 +195,7 @@ def test_the_library_is_complete():
     for key, entry in library.entries.items():
         assert entry.persons.get("author") and entry.fields.get("title") and entry.fields.get("year"), key
         assert {"booktitle", "journal", "publisher", "howpublished"} & set(entry.fields), key
+        assert entry.fields.get("url", "").startswith("https://"), f"{key} needs a link, best its DOI"
 
 
 @pytest.mark.parametrize("name", chapters())
@@ -333,6 +340,15 @@ def test_clean_downloads_turns_markup_into_markdown():
 def test_clean_downloads_refuses_an_unknown_number():
     with pytest.raises(KeyError, match="missing"):
         extension("clean_downloads").plain_markdown("{glue:text}`missing`", {}, {})
+
+
+def test_a_style_that_alone_was_changed_reaches_the_site(tmp_path):
+    style = tmp_path / "book" / "_static" / "own.css"
+    style.parent.mkdir(parents=True)
+    for words in ("p { color: red }", "p { color: blue }"):
+        style.write_text(words, encoding="utf-8")
+        html = build(tmp_path, cells="# No cells\n")
+        assert (html / "_static" / "own.css").read_text(encoding="utf-8") == words
 
 
 def test_a_line_that_a_kernel_sends_in_pieces_stays_whole():

@@ -42,7 +42,8 @@ def visible(name: str) -> list[list[str]]:
 
 
 def prose(text: str) -> list[str]:
-    """The words of Markdown that are read: not formulas on lines of their own, not what is folded in a solution."""
+    """The words of Markdown that are read: no formulas on lines of their own, no solutions, no figure's numbers."""
+    text = re.sub(r"^```\{live-figure\}.*?^```$", "", text, flags=re.S | re.M)
     text = re.sub(r"^(`{3,})\{solution\}.*?^\1$", "", text, flags=re.S | re.M)
     text = re.sub(r"^\$\$.*?^\$\$.*?$", "", text, flags=re.S | re.M)
     text = re.sub(r"^(?::[\w-]+:.*|\([\w-]+\)=|[:`]{3,}.*|\|[-|: ]+\|)$", "", text, flags=re.M)
@@ -109,6 +110,7 @@ def test_all_seeds_move_together(name):
 def test_words_are_counted_as_they_are_read():
     text = (
         "(a-label)=\n# A title\n\nOne $x$ two.\n\n$$\na = b\n$$ (eq)\n\n"
+        '```{live-figure} name\n:label: What it is\n\n{"names": ["a", "b"]}\n```\n\n'
         "```{exercise} Name\n:label: one\n\nWhy?\n```\n\n````{solution} one\n:class: dropdown\n\nBecause.\n````\n"
     )
     assert prose(text) == ["A", "title", "One", "$x$", "two.", "Why?"]

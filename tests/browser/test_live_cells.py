@@ -54,6 +54,33 @@ def test_what_a_cell_lacks_is_handed_on_to_cells_that_use_its_names(tmp_path):
     assert found == [torch, set(), torch, torch, set(), set(), sound, sound]
 
 
+def test_a_cell_depends_on_what_its_names_were_made_of():
+    cells = [
+        "import numpy as np\nrng = seeded(1)",
+        "x = rng.normal(size=3)",
+        "i = 5\nfor i in range(3):\n    y = x + i",
+        "def f(x):\n    return x + y\ntotal = f(2)",
+        "x = 1",
+        "x + y",
+        "found = []",
+        "found.append(1)",
+        "print(found, [x for x in range(3)])",
+        "rng.normal()",
+        "if x:\n    z = 1",
+        "z = z + 1",
+    ]
+    needs, touched = cell_needs.dependencies(cells)
+    assert needs == [set(), {0}, {1}, {2}, set(), {2, 4}, set(), {6}, {6, 7}, {0, 1}, {4}, {10}]
+    assert touched[1] == {"x", "rng"} and touched[7] == {"found"}
+
+
+def test_a_set_up_is_divided_into_what_draws_and_what_does_not():
+    plain, drawing = cell_needs.without_drawing((BOOK / "_setup.py").read_text(encoding="utf-8"))
+    assert "matplotlib" not in plain.replace("# ", "") and "def heatmap" in plain and "set_printoptions" in plain
+    assert "plt.rcParams.update" in drawing and "set_matplotlib_formats" in drawing
+    assert "numpy" not in cell_needs.packages(drawing)
+
+
 def test_questions_and_numbers_for_the_prose_need_not_run():
     assert cell_needs.only_for_the_book("put(a=1)\nclaim('b', True)\nquiz(('?', []))")
     assert not cell_needs.only_for_the_book("a = 1\nput(a=a)")
@@ -71,17 +98,21 @@ def test_every_cell_is_live_or_says_what_it_needs(name):
             continue
         needs = cell.select(".live-need")
         assert len(cell.select(".live-bar")) + len(needs) == 1
-        for need in needs:
+        if needs:
             assert "tag_torch" in cell["class"], f"a reader without PyTorch should run this: {cell.get_text()[:200]}"
-            link = need.find("a")
-            assert (HTML / link["href"]).is_file() and link.has_attr("download")
+    said = [need.get_text() for need in page.article.select(".live-need") if "browser" in need.get_text()]
+    assert len(said) == len(set(said)), "what does not run in the browser is said once"
+    for link in page.article.select(".live-need a"):
+        assert (HTML / link["href"]).is_file() and link.has_attr("download")
+    if page.article.select(".live-need"):
+        assert page.article.select_one(".live-need").find("a")
 
 
 @pytest.mark.parametrize("name", pages())
 def test_only_pages_with_cells_load_the_script_and_none_loads_python(name):
     soup = chapter(name).soup
     loaded = [tag["src"] for tag in soup.find_all("script", src=True)]
-    scripts = [source for source in loaded if "live" in source]
+    scripts = [source for source in loaded if "live" in source and "live-figures.js" not in source]
     assert len(scripts) == (1 if soup.select(".live-bar") else 0)
     assert all("live-cells.js" in source for source in scripts)
     assert not any("pyodide" in source for source in loaded)
@@ -107,11 +138,10 @@ def test_the_vendored_editor_brings_its_licences():
 
 
 @cache
-def ran(*codes: str) -> list[dict]:
+def ran(*codes: str, hidden: str = "") -> list[dict]:
     asked = json.dumps([{"code": code, "name": f"cell {n}"} for n, code in enumerate(codes, 1)])
-    done = subprocess.run(
-        [sys.executable, str(HELPERS / "live_chapter.py")], input=asked, capture_output=True, text=True, check=False
-    )
+    program = [sys.executable, str(HELPERS / "live_chapter.py"), *hidden.split()]
+    done = subprocess.run(program, input=asked, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     return json.loads(done.stdout)
 
@@ -170,6 +200,21 @@ def test_live_cells_print_what_is_published_without_what_the_browser_lacks(name)
     """In this Python, with PyTorch and the rest hidden: quick, and needs no Pyodide."""
     cells = live_cells(chapter(name).soup)
     faults = compare(cells, ran(*(cell.code for cell in cells)))
+    assert not faults, "\n".join(faults)
+
+
+@pytest.mark.parametrize("name", chapters())
+def test_cells_that_do_not_draw_print_what_is_published_without_those_that_do(name):
+    """In a Python that has no Matplotlib either: nobody loads it for a cell that only needs NumPy."""
+    soup = chapter(name).soup
+    cells = live_cells(soup)
+    drawing: set[int] = set()
+    for place, cell in enumerate(json.loads(soup.find(id="live-cells-data").string)["cells"]):
+        if "matplotlib" in cell_needs.packages(cells[place].code) or drawing & set(cell["needs"]):
+            drawing.add(place)
+    kept = [cell for place, cell in enumerate(cells) if place not in drawing]
+    assert sum(cell.number is not None for cell in kept) > 4
+    faults = compare(kept, ran(*(cell.code for cell in kept), hidden="matplotlib"))
     assert not faults, "\n".join(faults)
 
 

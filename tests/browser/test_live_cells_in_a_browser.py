@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -103,6 +104,12 @@ def test_a_press_boots_runs_what_comes_before_and_then_the_cell(reader):
     assert not second.published.first.is_visible()
     said = reader.page.evaluate("window.said")
     assert any(text.startswith("Loading Python") and "read on" in text for text in said)
+    parts = [match for text in said if (match := re.match(r"Loading Python: ([\d.]+) of ([\d.]+) MB", text))]
+    assert len(parts) > 1, "how much has arrived is said as it comes"
+    come, whole = [float(part[1]) for part in parts], {float(part[2]) for part in parts}
+    assert come == sorted(come) and whole == {12.6} and come[-1] > 0.98 * 12.6
+    aloud = [text for text in said if text.startswith("Cell 2: Loading")]
+    assert aloud == ["Cell 2: Loading Python … You can read on meanwhile."], "and to screen readers once"
     assert any("Running what comes before: 1 of 3" in text for text in said), "set-up, cell 1, a hidden cell"
     assert "Cell 2: Running …" in said and any(text.startswith("Cell 2: Finished") for text in said)
     # the cell before keeps its published output, and says that it ran
@@ -132,6 +139,36 @@ def test_edit_run_by_key_and_reset(reader):
     cell.button("Run").focus()
     reader.page.keyboard.press("Control+Enter")
     assert cell.wait().printed() == "six is 6\n"
+
+
+def test_what_an_edit_puts_out_of_date_is_dimmed_and_says_so(reader):
+    """Cells 2 and 3 use what cell 1 makes; the cell that takes the time uses nothing of it."""
+    first, second, third, timing = (reader.cell(number) for number in (1, 2, 3, 4))
+    note = "Out of date: made before a change. Press Run."
+
+    def outdated() -> list[bool]:
+        return [note in cell.element.inner_text() for cell in (first, second, third, timing)]
+
+    assert outdated() == [False] * 4
+    ink = "output => getComputedStyle(output.querySelector('pre')).color"
+    fresh = third.published.evaluate(ink)
+    first.edit("a = 7\nprint('seven is', a)")
+    assert outdated() == [True, True, True, False]
+    assert third.published.evaluate(ink) != fresh
+    second.run()
+    assert second.printed() == "product 56\n"
+    assert outdated() == [False, False, True, False], "cell 1 ran for cell 2"
+    first.press("Reset")
+    assert outdated() == [False, True, False, False]
+    second.run()
+    assert outdated() == [False] * 4
+
+
+def test_long_lines_wrap_in_the_editor(address, open_page):
+    reader = open_page(f"{address}cells.html", pyodide_core(), viewport={"width": 375, "height": 700})
+    cell = reader.cell(1).edit("total = " + " + ".join(f"number_{n}" for n in range(20)))
+    scroller = cell.element.locator(".cm-scroller")
+    assert scroller.evaluate("box => box.scrollWidth <= box.clientWidth + 1")
 
 
 def test_a_folded_cell_opens_for_editing_and_the_keyboard_gets_out_again(reader):
@@ -399,9 +436,10 @@ def book_address():
 def test_a_chapter_without_its_packages_says_what_could_not_be_loaded(book_address, open_page):
     """The core has no NumPy: the set-up fails, and the reader is told why, where they pressed."""
     reader = open_page(f"{book_address}self-attention.html", pyodide_core())
-    cell = reader.cell(1).run()
+    cell = reader.cell(2).run()
     assert "set-up, which runs first" in cell.output.inner_text()
     assert "could not be loaded from cdn.jsdelivr.net" in cell.output.inner_text()
+    assert reader.asked_for("/numpy-") and not reader.asked_for("/matplotlib-"), "cell 2 draws nothing"
 
 
 @pytest.mark.skipif(

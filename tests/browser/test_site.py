@@ -165,24 +165,6 @@ def test_every_icon_in_use_is_in_the_font():
 # --- what a reader presses ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["self-attention", "transformer"])
-def test_a_quiz_answers_a_wrong_and_a_right_choice(name, site, page):
-    opened(page, f"{site}{name}.html")
-    question = chapter(name).questions()[0]
-    quiz = page.locator(".Quiz").first
-    wrong = next(answer for answer in question["answers"] if not answer["correct"])
-    quiz.locator(f'.MCButton[data-correct="false"][data-feedback="{wrong["feedback"]}"]').click()
-    expect(quiz.locator(".Feedback")).to_have_class(re.compile(r"\bincorrect\b"))
-    said = quiz.locator(".Feedback").inner_text()
-    assert wrong["feedback"][:12] in said
-    # the right one by keyboard
-    quiz.locator('.MCButton[data-correct="true"] input').first.focus()
-    page.keyboard.press("Space")
-    expect(quiz.locator(".Feedback")).to_have_class("Feedback correct")
-    assert quiz.locator(".Feedback").inner_text() not in ("", said)
-    assert quiz.locator(".Feedback").get_attribute("role") == "status"
-
-
 def test_the_colours_change_by_keyboard_and_stay(site, page):
     opened(page, f"{site}index.html")
     root = page.locator("html")
@@ -268,14 +250,16 @@ def test_a_printed_page_is_light_and_complete(site, page):
         """() => window.addEventListener("beforeprint", () => {
           window.onPaper = {
             theme: document.documentElement.dataset.theme,
-            folded: document.querySelectorAll(".admonition.toggle-hidden").length,
+            folded: document.querySelectorAll("details.fold:not([open])").length,
           };
         })"""
     )
     paper = page.pdf(format="A4")
     assert page.evaluate("window.onPaper") == {"theme": "light", "folded": 0}
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-    assert page.locator(".admonition.toggle-hidden").count() > 0, "what was folded is folded again"
+    assert page.locator("details.fold[open]").count() == 0, "what was folded is folded again"
+    number = page.locator("article h1 .section-number").text_content()
+    assert page.locator("#jb-print-docs-body > h1").text_content().startswith(number)
     assert 10 < len(re.findall(rb"/Type\s*/Page\b", paper)) < 60
     page.emulate_media(media="print")
     for unwanted in (".bd-sidebar-primary", ".bd-header-article", ".prev-next-footer", ".copybtn"):
@@ -347,6 +331,11 @@ def test_a_page_with_an_address_offers_a_card(hosted):
         with Image.open(hosted / tags["og:image"].removeprefix(root)) as card:
             assert card.size == (1200, 630)
             assert len(card.convert("RGB").getcolors(maxcolors=1 << 20)) > 20
+
+
+def test_a_site_with_an_address_has_a_map(hosted):
+    listed = re.findall("<loc>(.*?)</loc>", (hosted / "sitemap.xml").read_text(encoding="utf-8"))
+    assert sorted(listed) == sorted(f"https://example.org/course/attention/{name}.html" for name in pages())
 
 
 def test_without_an_address_no_page_promises_one():

@@ -136,8 +136,9 @@ def test_lateness_reaches_nbgraders_penalty(tmp_path: Path) -> None:
     assert "no due date" in remark and "nbgrader db assignment add ps9-tiny" in remark
     with Gradebook(course.db_url, "tiny") as book:
         book.update_or_create_assignment(SET, duedate=datetime(2026, 10, 1, 12))
-    (remark,) = collect(course, [download], SET).remarks
+    remark, late = collect(course, [download], SET).remarks
     assert "counts as one second late" in remark and "(a-1)" in remark
+    assert f"{SET}: 1 of 2 submissions came late" in late and "): a-1" in late
     stamp = course.root / "submitted" / "a-1" / SET / "timestamp.txt"
     assert stamp.read_text() == "2026-10-01 12:00:01 UTC"
     assert read_timestamp(stamp.parent) == (datetime(2026, 10, 1, 12, 0, 1), "")

@@ -138,6 +138,20 @@ def test_a_source_that_is_a_bomb_stops_nothing_else(course: Course, tmp_path: Pa
     assert done.problems == ["1 file was refused: bomb.zip: it holds more than 8 MB"]
 
 
+def test_long_lists_of_files_are_not_even_read(course: Course, tmp_path: Path) -> None:
+    """In memory an entry takes up ten times its bytes; what the archive says of their number need not be true."""
+    data = zipped_bytes(tmp_path, {f"{n:x}": b"" for n in range(25_000)})
+    end = data.rindex(b"PK\5\6")
+    lying = data[: end + 8] + struct.pack("<HH", 1, 1) + data[end + 12 :]
+    usual = zipped_bytes(tmp_path, {f"{'data' * 50}/{n}.txt": b"" for n in range(300)} | {"ps9-tiny.ipynb": FIRST})
+    files = {"amy_1_1_many.zip": data, "ben_2_2_many.zip": lying, "cat_3_3_usual.zip": usual}
+    done = collect(course, [archive(tmp_path / "c.zip", files)], SET)
+    why = {row.student: row.why for row in done.rows if row.action == REFUSED}
+    (size,) = struct.unpack("<I", data[end + 12 : end + 16])
+    assert why == dict.fromkeys(("amy-1", "ben-2"), f"its list of files has {size // 1000:,} kB")
+    assert "cat-3/ps9-tiny/ps9-tiny.ipynb" in submitted(course)
+
+
 def test_lying_sizes_and_damage(course: Course, tmp_path: Path) -> None:
     path = archive(tmp_path / "c.zip", {"amy_1_2_ps9-tiny.ipynb": FIRST * 50, "ben_2_3_ps9-tiny.ipynb": SECOND})
     data = bytearray(path.read_bytes())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -18,9 +19,10 @@ from downloads import (
 from tiny_course import SET
 
 from autograder.course import Course, CourseError
+from autograder.gradebook.reader import class_list
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import Found, Sources
-from autograder.lms.collect import UNMATCHED, collect
+from autograder.lms.collect import IGNORED, UNMATCHED, collect
 from autograder.lms.filenames import key_of, lms_owners, match, owners
 from autograder.lms.roster import Match, Person, Roster, read_roster
 
@@ -161,6 +163,22 @@ def test_rosters_of_every_kind(tmp_path: Path) -> None:
     assert people.plain("jsmx") == Match()
     path.write_text('Student,ID,SIS Login ID\n    Points Possible,,\n"Smith, Jo",7,jo\n')
     assert [(p.id, p.logins) for p in read_roster(path).people] == [("7", ("jo",))], "a shortened gradebook of Canvas"
+
+
+@pytest.mark.parametrize("is_listed", [True, False])
+def test_canvas_test_student_is_nobody(course: Course, tmp_path: Path, is_listed: bool) -> None:
+    """An instructor's Student View leaves a row and a file behind; a student who is called so has a login."""
+    names = ("studenttest_7_1_ps9-tiny.ipynb", "smithjo_8_2_ps9-tiny.ipynb")
+    download = archive(tmp_path / "c.zip", dict.fromkeys(names, FIRST))
+    head, digest = "Student,ID,SIS User ID,SIS Login ID,Section\n", hashlib.sha1(b"Test Student_7").hexdigest()
+    people = roster(tmp_path / "r.csv", f'{head}"Smith, Jo",8,,jo,A\n"Student, Test",7,,{digest},A\n')
+    done = collect(course, [download], SET, people if is_listed else None)
+    assert {row.action for row in done.rows if "studenttest" in row.file} == {IGNORED}
+    assert done.problems == [] and list(course.submissions(SET)) == ["jo" if is_listed else "smithjo-8"]
+    if is_listed:
+        assert [row["id"] for row in class_list(course)] == ["jo"]
+        people = roster(tmp_path / "r.csv", f'{head}"Student, Test",7,,tstudent,A\n')
+        assert [row.student for row in collect(course, [download], SET, people).rows] == ["tstudent", ""]
 
 
 def test_names_that_two_students_have(tmp_path: Path) -> None:

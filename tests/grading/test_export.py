@@ -63,7 +63,8 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Course:
     """A class: amy is marked and late, ben waits for his mark, cat wrote nothing, dan's is a PDF, eve did nothing."""
     folder = tmp_path_factory.mktemp("course")
     (folder / "half_of_late.py").write_text(PENALTY)
-    course = make_course(folder, 'c.AssignLatePenalties.plugin_class = "half_of_late.Half"')
+    late = 'c.AssignLatePenalties.plugin_class = "half_of_late.Half"'
+    course = make_course(folder, f'{late}\nc.Exchange.timezone = "UTC"')
     submit(course, "amy", b"{}", timestamp="2026-10-02 12:00:00 UTC")
     for student in ("ben", "cat", "dan", "fay"):
         submit(course, student, b"{}")
@@ -105,10 +106,10 @@ def file(path: Path, text: str) -> Path:
 def test_marks_as_nbgrader_counts_them(course: Course) -> None:
     found = {mark.student.id: mark for mark in marks(course, [SET])}
     amy = found["amy"]
-    assert (amy.score, amy.max_score, amy.late_penalty, amy.needs_manual) == (3.5, 7.0, 3.5, False)
+    assert (amy.score, amy.max_score, amy.late_penalty, amy.needs_manual_grading) == (3.5, 7.0, 3.5, False)
     assert amy.submitted == "2026-10-02 12:00:00 UTC"
-    assert (found["ben"].score, found["ben"].needs_manual, found["ben"].status) == (4.0, True, "graded")
-    assert (found["cat"].score, found["cat"].needs_manual) == (3.0, False)
+    assert (found["ben"].score, found["ben"].needs_manual_grading, found["ben"].status) == (4.0, True, "graded")
+    assert (found["cat"].score, found["cat"].needs_manual_grading) == (3.0, False)
     assert (found["dan"].score, found["dan"].status, found["dan"].reason) == (None, UNREADABLE, "'x.ipynb' is a PDF.")
     assert (found["eve"].score, found["eve"].status) == (None, "not submitted")
     assert (found["fay"].score, found["fay"].status) == (None, "not graded yet")
@@ -123,7 +124,7 @@ def test_csv_and_json(course: Course) -> None:
     assert tuple(lines[0]) == HEADER
     assert lines[1] == [
         *("amy", "Amy Ångström", "amy@x.org", SET, "3.5", "7", "3.5", "no", "graded", ""),
-        "2026-10-02 12:00:00 UTC",
+        *("2026-10-02 12:00:00 UTC", "2026-10-01 12:00:00 UTC", "86400", "0"),
     ]
     assert lines[2][:8] == ["ben", "Ben =cmd()", "ben@x.org", SET, "4", "7", "0", "yes"]
     assert lines[4][4:10] == ["", "7", "0", "yes", UNREADABLE, "''x.ipynb' is a PDF."[1:]]

@@ -20,8 +20,14 @@ from sample_results import (
 )
 
 from autograder import files
+from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import feedback
-from autograder.results import VERDICTS, Check, Exercise, Manual
+from autograder.results import VERDICTS, Check, Exercise
+
+
+def given(**cells: CellScore) -> Standing:
+    """What the gradebook holds for the written answers."""
+    return Standing({f"{name}-answer": cell for name, cell in cells.items()})
 
 
 def test_every_page_of_the_class_is_sound_and_names_student_and_set():
@@ -59,22 +65,22 @@ def test_points_of_a_check_are_its_part_of_the_cell():
 
 def test_manual_scores_and_comments():
     result = a_result()
-    manual = {"gradient-answer": Manual(1.5, "Almost: *why* none?"), "why-answer": Manual(3)}
+    manual = given(gradient=CellScore(manual=1.5, comment="Almost: *why* none?"), why=CellScore(manual=3))
     page = read(feedback.render(result, manual))
     assert "23.5 / 24 points" in page.text and "to be marked" not in page.text
     assert "Almost: why none?" in page.text and "<em>why</em>" in feedback.render(result, manual)
-    half = read(feedback.render(result, {"gradient-answer": Manual(0, "no")}))
+    half = read(feedback.render(result, given(gradient=CellScore(manual=0, comment="no"))))
     assert "19 / 21 points so far" in half.text and "(3 points more)" in half.text
 
 
 def test_a_comment_without_points_is_shown_and_still_to_be_marked():
-    page = read(feedback.render(a_result(), {"why-answer": Manual(None, "See me.")}))
+    page = read(feedback.render(a_result(), given(why=CellScore(comment="See me."))))
     assert "See me." in page.text and "to be marked / 3" in page.text
 
 
 def test_a_score_by_hand_replaces_the_checks_and_says_so():
     result = with_misconception(a_result(), "divided_by_d_k")
-    page = read(feedback.render(result, {"scaled-dot-product-attention-tests": Manual(4)}))
+    page = read(feedback.render(result, Standing({"scaled-dot-product-attention-tests": CellScore(manual=4)})))
     assert "Marked by hand; the checks alone gave 1 point." in page.text and "17 / 19" in page.text
 
 
@@ -160,8 +166,15 @@ def test_pages_are_written_where_nbgrader_puts_them(tmp_path):
     assert not list(tmp_path.rglob("*.part"))
 
 
+def test_extra_credit_alone_is_no_mark():
+    page = read(feedback.render(a_result(), given(why=CellScore(extra_credit=1.0))))
+    assert "Written answers: to be marked (5 points more)" in page.text
+
+
 def test_manual_marks_reach_the_right_page(tmp_path):
-    feedback.write_all([a_result("a"), a_result("b")], tmp_path, {("a", SET): {"why-answer": Manual(2.5, "Fine.")}})
+    feedback.write_all(
+        [a_result("a"), a_result("b")], tmp_path, {"a": given(why=CellScore(manual=2.5, comment="Fine."))}
+    )
     assert "Fine." in (tmp_path / "a" / SET / f"{SET}.html").read_text()
     assert "Fine." not in (tmp_path / "b" / SET / f"{SET}.html").read_text()
 

@@ -19,10 +19,11 @@ from sample_results import (
     text_cell,
 )
 
+from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import feedback
 from autograder.html import sanitize as pages
 from autograder.judging.judge import clean_outputs
-from autograder.results import Check, Exercise, Manual, Misconception
+from autograder.results import Check, Exercise, Misconception
 
 # --- hostile ---------------------------------------------------------------------------------------------------------
 
@@ -128,7 +129,7 @@ def test_hostile_text_stays_text_everywhere(text):
             ]
         },
     )
-    page = read(feedback.render(result, {"answer": Manual(1, text)}))
+    page = read(feedback.render(result, Standing({"answer": CellScore(manual=1, comment=text)})))
     assert "\x1b" not in page.text and "\u202e" not in page.text and "49" not in page.text
     for status in ("unreadable", "not submitted", text):
         read(feedback.render(a_result(status=status, reason=text, student=text)))
@@ -136,7 +137,11 @@ def test_hostile_text_stays_text_everywhere(text):
 
 @pytest.mark.parametrize("text", HOSTILE_MARKDOWN)
 def test_hostile_markdown_is_disarmed(text):
-    page = read(feedback.render(only(text_cell(text, "answer", **WRITTEN)), {"answer": Manual(1, text)}))
+    page = read(
+        feedback.render(
+            only(text_cell(text, "answer", **WRITTEN)), Standing({"answer": CellScore(manual=1, comment=text)})
+        )
+    )
     assert not any(tag == "img" for tag, _ in page.tags)
 
 
@@ -220,13 +225,6 @@ def test_many_outputs_and_many_cells_stay_within_the_page():
     assert len(html) < 3 * feedback.PAGE_CHARACTERS and "this page is long enough" in html
     pictures = [code_cell("p", f"p{i}", [shown(image_png=base64.b64encode(png()).decode())]) for i in range(20)]
     assert feedback.render(only(*pictures)).count("<img") == 20
-
-
-def test_pictures_have_a_budget():
-    budget = feedback._Budget(pictures=200)
-    data = base64.b64encode(png()).decode()
-    kinds = [feedback._figure(data, "", budget)["kind"] for _ in range(5)]
-    assert kinds[0] == "picture" and kinds[-1] == "remark"
 
 
 def test_streams_are_joined_and_progress_bars_end_where_they_ended():

@@ -13,9 +13,10 @@ from read_page import TAGS, Page
 from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
 from test_feedback_hostile import HOSTILE
 
+from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import plots, report
 from autograder.html import sanitize as pages
-from autograder.results import Check, Exercise, Manual, Misconception, Result
+from autograder.results import Check, Exercise, Misconception, Result
 
 _WORDS = "nav small script label input g defs clippath lineargradient text tspan image stop"
 MORE_TAGS = TAGS | set(_WORDS.split())
@@ -121,8 +122,8 @@ def test_verdicts_are_counted_by_check():
 
 def test_manual_marks_count_and_complete_the_set():
     results = example_class()[:6]
-    manual = {(r.student, SET): {"gradient-answer": Manual(1), "why-answer": Manual(3)} for r in results}
-    html = report.render(results, manual=manual)
+    given = Standing({"gradient-answer": CellScore(manual=1), "why-answer": CellScore(manual=3)})
+    html = report.render(results, marks={r.student: given for r in results})
     rows = {row[0]: row for row in table(html, "Table of students")}
     assert rows["student-01"][1] == "23 / 24" and rows["student-01"][4] == "1"
     assert "To be marked" not in html

@@ -48,8 +48,8 @@ def _failure() -> str:
             FINGERPRINT.write_text(state, encoding="utf-8")
             return ""
         print(done.stdout, done.stderr)  # whole, beside the first test that asked
-        # The cause stands first in a chain of exceptions, its words in the line that ends a traceback.
-        causes = re.findall(r"^(?:\w+\.)*\w*(?:Error|WARNING).*(?:\n(?![ \n]).*)*", done.stderr, re.MULTILINE)
+        # A warning begins with its file; an exception's cause is first in a chain, in the line that ends a traceback.
+        causes = re.findall(r"^\S.*?(?:Error|WARNING): .*(?:\n(?![ \n]).*)*", done.stderr, re.MULTILINE)
         return "`make book` failed:\n" + "\n".join(causes)[:3000]
 
 

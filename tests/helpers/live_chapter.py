@@ -1,7 +1,8 @@
-"""Run a page's live cells with the runner that the browser uses: python live_chapter.py < cells > results.
+"""Run a page's live cells with the runner that the browser uses: python live_chapter.py [PACKAGES] < cells > results.
 
-Reads a JSON list of {"code": …, "name": …}, writes a JSON list of what each cell told. Needs nothing but NumPy
-and Matplotlib, so it also runs in a Python that has exactly the versions of the browser.
+Reads a JSON list of {"code": …, "name": …}, writes a JSON list of what each cell told. Packages that are named are
+hidden too. Needs nothing but NumPy and Matplotlib, so it also runs in a Python that has exactly the versions of the
+browser.
 """
 
 import json
@@ -9,7 +10,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "book" / "_ext" / "live_cells" / "site"))
-NOT_IN_THE_BROWSER = ("torch", "myst_nb", "jupyterquiz", "IPython", "rapidfuzz", "sklearn")
+NOT_IN_THE_BROWSER = ("torch", "myst_nb", "jupyterquiz", "IPython", "rapidfuzz", "sklearn", *sys.argv[1:])
 
 
 class Absent:

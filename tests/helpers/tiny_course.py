@@ -70,7 +70,7 @@ def _meta(grade_id: str, grade: bool = False, solution: bool = False, points: fl
     return {"nbgrader": {**meta, "task": False, **({} if points is None else {"points": points})}}
 
 
-def _cell(kind: str, text: str, grade_id: str, **meta: object) -> nbformat.NotebookNode:
+def marked_cell(kind: str, text: str, grade_id: str, **meta: object) -> nbformat.NotebookNode:
     new = v4.new_code_cell if kind == "code" else v4.new_markdown_cell
     return new(text, id=grade_id, metadata=_meta(grade_id, **meta))
 
@@ -80,17 +80,17 @@ def source_notebook() -> nbformat.NotebookNode:
     kernel = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
     notebook = v4.new_notebook(metadata={**kernel, "autograder": {"cell_seconds": 5}})
     notebook.cells = [
-        _cell("markdown", "# A tiny set", "tiny-introduction"),
+        marked_cell("markdown", "# A tiny set", "tiny-introduction"),
         v4.new_code_cell('student_id = "..."', id="student-id"),
-        _cell("code", "import numpy as np", "tiny-helpers"),
-        _cell("markdown", "## Double", "double-task"),
-        _cell("code", DOUBLE, "double", solution=True),
-        _cell("code", DOUBLE_TESTS, "double-tests", grade=True, points=4),
-        _cell("markdown", "## Quadruple", "quadruple-task"),
-        _cell("code", QUADRUPLE, "quadruple", solution=True),
-        _cell("code", QUADRUPLE_TESTS, "quadruple-tests", grade=True, points=1),
-        _cell("markdown", "## Why?", "why-task"),
-        _cell("markdown", ANSWER, "why", grade=True, solution=True, points=2),
+        marked_cell("code", "import numpy as np", "tiny-helpers"),
+        marked_cell("markdown", "## Double", "double-task"),
+        marked_cell("code", DOUBLE, "double", solution=True),
+        marked_cell("code", DOUBLE_TESTS, "double-tests", grade=True, points=4),
+        marked_cell("markdown", "## Quadruple", "quadruple-task"),
+        marked_cell("code", QUADRUPLE, "quadruple", solution=True),
+        marked_cell("code", QUADRUPLE_TESTS, "quadruple-tests", grade=True, points=1),
+        marked_cell("markdown", "## Why?", "why-task"),
+        marked_cell("markdown", ANSWER, "why", grade=True, solution=True, points=2),
     ]
     return notebook
 
@@ -105,8 +105,8 @@ def make_course(folder: Path, more: str = "") -> Course:
     return Course(folder)
 
 
-def write_source(folder: Path, notebook: nbformat.NotebookNode) -> None:
-    path = folder / "source_solutions" / SET / f"{SET}.ipynb"
+def write_source(folder: Path, notebook: nbformat.NotebookNode, sources: str = "source_solutions") -> None:
+    path = folder / sources / SET / f"{SET}.ipynb"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(nbformat.writes(notebook), encoding="utf-8")
 

@@ -86,6 +86,25 @@ def test_what_a_submission_says_of_its_waiting_is_not_believed(lie: str) -> None
     assert verdicts(result, "softmax")[-1] in ("timeout", "error", "not reached")
 
 
+CROWD = """
+import os, time
+cpu = max(os.sched_getaffinity(0))
+os.sched_setaffinity(0, {cpu})
+crowd = any(os.fork() == 0 for _ in range(14))
+try: os.setpriority(os.PRIO_PROCESS, 0, 19)
+except OSError: pass
+end = time.monotonic() + 60
+while time.monotonic() < end: pass
+"""
+
+
+def test_a_crowd_of_its_own_is_no_busy_machine() -> None:
+    """Its first thread only waits, which uses up no time: it was never judged, and run again each time."""
+    result = grade(RIGHT, first=CROWD, limits={"notebook_seconds": 1.5, "cell_seconds": 1.5})
+    assert result.status == GRADED and result.key
+    assert not any(scores(result).values())
+
+
 def test_finding_a_misconception_takes_no_time_from_the_student() -> None:
     """A variant that takes longer than a notebook may: the exercises after it are judged."""
     slow = """
@@ -107,3 +126,6 @@ def test_a_notebook_that_the_machine_had_no_time_for_is_graded_again(monkeypatch
     result = grade(RIGHT)
     assert result.status == "unreadable" and "processors" in result.reason
     assert not result.key and not result.arrived
+    # unless it may have been its own processes for which it waited
+    crowd = "import os, time\nif any(os.fork() == 0 for _ in range(5)): time.sleep(60)\ntime.sleep(1)"
+    assert grade(RIGHT, first=crowd).status == GRADED

@@ -5,23 +5,15 @@ from __future__ import annotations
 import os
 
 import pytest
-from confined import LIMITS
-from test_sandbox import ask, ended, shown
+from confined import ended, shown, why_it_ended
 
 from autograder.sandbox.inside import seccomp
-from autograder.sandbox.inside.channel import Closed
+from autograder.sandbox.inside.zygote import UNCOUNTED
 from autograder.sandbox.launcher import Sandbox, Student
 
 COLUMN = {"x86_64": 0, "aarch64": 1}[os.uname().machine]
 PERMITTED, UNKNOWN = "EPERM", "ENOSYS"
-
-
-def why_it_ended(sandbox: Sandbox, code: str) -> str:
-    """The reason for which a process is killed in which a cell with `code` would run for a minute."""
-    student = sandbox.start(LIMITS)
-    with pytest.raises(Closed):
-        ask(student, f"{code}\nimport time; time.sleep(60)", seconds=60, patience=60)
-    return str(student.end()["reason"])
+EXIT = (60, 93)[COLUMN]  # of one thread
 
 
 # ---------------------------------------------------------------------------------------- system calls
@@ -78,6 +70,9 @@ REFUSED = {
     "madvise, merged with others": (28, 233, "ctypes.c_void_p(ctypes.addressof(page) & ~4095), 4096, 12"),
     "mmap, shared": (9, 222, "None, 4096, 3, 0x21, -1, 0"),
     "mmap, huge pages": (9, 222, "None, 2**21, 3, 0x40022, -1, 0"),
+    "mmap, a stack, which is no data": (9, 222, "None, 4096, 3, 0x122, -1, 0"),
+    "fadvise, out of the cache of all": (221, 223, "shared, 0, 0, 4"),
+    "setpriority of the first thread": (141, 140, "0, 0, 19"),
     "socketpair of datagrams": (53, 199, "1, 2, 0, page"),
     "socket of datagrams": (41, 198, "1, 2, 0"),
 }
@@ -117,10 +112,50 @@ socket.socketpair()[0].setsockopt(socket.SOL_SOCKET, socket.{option}, 1)"""
     assert "PermissionError" in shown(student, code)
 
 
-@pytest.mark.parametrize("protocol", ["1, 132", "1, 262", "1, 115"])
+@pytest.mark.parametrize("protocol", ["2, 1, 132", "2, 1, 262", "10, 1, 115", "30, 1, 0", "1, 1, 6"])
 def test_no_protocol_is_loaded_into_the_kernel(student: Student, protocol: str) -> None:
-    assert "not supported" in shown(student, f"import socket; socket.socket(2, {protocol})")
+    code = f"import socket; socket.socket({protocol})"
+    assert any(said in shown(student, code) for said in ("unreachable", "not supported"))
     assert "not supported" in shown(student, "socket.socketpair(30)")
+
+
+@pytest.mark.parametrize("call", ["send(b'x', socket.MSG_OOB)", "sendmsg([b'x'], [], socket.MSG_OOB)"])
+def test_no_byte_out_of_its_turn(student: Student, call: str) -> None:
+    """Of Unix sockets nobody needs it, and its code in the kernel had bugs."""
+    assert "not supported" in shown(student, f"import socket; ours, theirs = socket.socketpair(); ours.{call}")
+    assert shown(student, "ours.send(b'x'); ours.sendmsg([b'y']); print(theirs.recv(2))") == "b'xy'\n"
+
+
+def test_terminals_are_few(student: Student) -> None:
+    """The machine has some thousands, for all."""
+    code = """import os
+held = []
+try:
+    while len(held) < 100: held.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))
+except OSError as error: print(error)
+for one in held: os.close(one)
+!echo one by one"""
+    said = shown(student, code)
+    assert "No space left" in said and "one by one" in said.replace("\r", "")
+
+
+def test_devices_keep_their_times(student: Student) -> None:
+    """They are the machine's: the next submission would read what this one wrote."""
+    code = """import os
+for name in sorted(os.listdir('/dev')):
+    try: os.utime(f'/dev/{name}'); print(name)
+    except OSError: continue
+print(open('/dev/null', 'wb', 0).write(b'x'), len(open('/dev/urandom', 'rb', 0).read(9)))"""
+    assert shown(student, code).split() == ["ptmx", "shm", "1", "9"]
+
+
+def test_no_program_takes_what_crashed(student: Student) -> None:
+    """A limit of 0 keeps files away, but starts the machine's program for them all the same."""
+    assert shown(student, "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))") == "(1, 1)\n"
+    code = """import os
+if os.fork() == 0: os.abort()
+print(os.WIFSIGNALED(os.wait()[1]), os.listdir())"""
+    assert shown(student, code) == "True []\n"
 
 
 def test_what_libraries_try_and_do_without(student: Student) -> None:
@@ -218,3 +253,68 @@ for number in range(12):
         held = [{sockets} for _ in range(110)]
         break"""
     assert why_it_ended(sandbox, code) == "out of memory"
+
+
+FIRST_ENDS = f"""
+import ctypes, os, threading, time
+def without_first_thread(work):
+    threading.Thread(target=work).start()
+    ctypes.CDLL(None).syscall({EXIT}, 0)
+"""
+
+
+def test_what_outlives_its_first_thread_counts(sandbox: Sandbox) -> None:
+    """The kernel's account of such a process names no memory."""
+    code = f"""{FIRST_ENDS}
+def hold():
+    time.sleep(0.3)
+    held = b'x' * (150 * 2**20)
+    time.sleep(60)
+for _ in range(4):
+    if os.fork() == 0: without_first_thread(hold)"""
+    assert why_it_ended(sandbox, code) == "out of memory"
+
+
+def test_sockets_count_where_the_first_thread_of_all_ended(sandbox: Sandbox) -> None:
+    code = f"""{FIRST_ENDS}
+import socket
+def hold():
+    time.sleep(0.3)
+    for _ in range(12):
+        if os.fork() == 0: break
+    held = [socket.socketpair() for _ in range(110)]
+    time.sleep(60)
+without_first_thread(hold)"""
+    assert why_it_ended(sandbox, code) == "out of memory"
+
+
+HAND_ON = """
+import ctypes, mmap, os, signal
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+# again and again: clone with the given flags, and only the new one goes on
+code = mmap.mmap(-1, 4096, flags=0x22, prot=7)
+code.write(bytes.fromhex('b83800000031f631d24d31d24d31c00f0585c074eb31ffb83c0000000f05'))
+hand_on = ctypes.CFUNCTYPE(None, ctypes.c_size_t)(ctypes.addressof(ctypes.c_char.from_buffer(code)))
+for _ in range(4):
+    if os.fork() == 0:
+        held = mmap.mmap(-1, 160 << 20, flags=0x22)
+        held.madvise(14)
+        for place in range(0, 160 << 20, 1 << 20): held[place:place + (1 << 20)] = b'x' * (1 << 20)
+        hand_on({flags})"""
+HANDED = {"copied": 17, "shared": 0x100 | 17, "by threads": 0x50F00}  # CLONE_VM; CLONE_THREAD and what goes with it
+
+
+@pytest.mark.skipif(COLUMN != 0, reason="the cheat is written in the code of x86-64")
+@pytest.mark.parametrize("how", HANDED)
+def test_memory_that_is_handed_on_faster_than_it_is_read(sandbox: Sandbox, how: str) -> None:
+    assert why_it_ended(sandbox, HAND_ON.format(flags=HANDED[how])) in ("out of memory", UNCOUNTED)
+
+
+def test_many_short_programs_and_threads_are_counted(student: Student) -> None:
+    code = """import subprocess, threading
+print(sum(subprocess.run(['true']).returncode for _ in range(300)))
+print(subprocess.run(['sh', '-c', 'for n in $(seq 2000); do /bin/true; done; echo done'], capture_output=True).stdout)
+for _ in range(5000):
+    one = threading.Thread(target=int); one.start(); one.join()
+print('threads')"""
+    assert shown(student, code, seconds=60).split("\n")[:3] == ["0", "b'done\\n'", "threads"]

@@ -429,10 +429,9 @@ def test_lack_of_memory_here_is_no_verdict_on_anybody(monkeypatch: pytest.Monkey
     def fails(*_: Any, **__: Any) -> None:
         raise MemoryError
 
-    with monkeypatch.context() as patch:
+    with monkeypatch.context() as patch, pytest.raises(MemoryError):
         patch.setattr("autograder.judging.client.Client.unpack", fails)
-        result = grade(RIGHT)
-    assert result.status == "unreadable" and not result.key
+        grade(RIGHT)
 
 
 def test_a_check_that_hangs_in_compiled_code_ends_its_process_only() -> None:
@@ -453,11 +452,6 @@ def _(rng):
         hangs, harmless = [pool.submit(worker.run_job, job.to_bytes()) for job in jobs]
         assert isinstance(hangs.exception(), Hung)
         assert Result.from_json(json.loads(harmless.result())).status == GRADED
-
-
-def test_a_check_that_swells_meets_the_limit_of_its_process() -> None:
-    with Pool(1) as pool, pytest.raises(RuntimeError, match="MemoryError"):
-        pool.submit(bytes, 6 * 1024**3).result()
 
 
 def test_hostile_text_does_not_stop_the_rebuild() -> None:

@@ -3,60 +3,24 @@
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy
 import pytest
-from confined import LIMITS, MB
+from confined import LIMITS, MB, ask, ended, processes_of, shown, wait_for
 
+from autograder.sandbox.inside import processes
 from autograder.sandbox.inside.channel import Closed
+from autograder.sandbox.inside.zygote import Child
 from autograder.sandbox.launcher import Limits, Sandbox, SandboxRefused, Student, find_bwrap
 
 ROOT = Path(__file__).parents[2]
-
-
-def ask(student: Student, source: str, seconds: float = 5.0, patience: float = 30.0) -> dict[str, Any]:
-    student.channel.send({"op": "run", "source": source, "seconds": seconds, "number": 1})
-    return student.channel.receive(time.monotonic() + patience)[0]
-
-
-def shown(student: Student, source: str) -> str:
-    """What a cell prints; its error, if any, is part of it."""
-    reply = ask(student, source)
-    text = "".join(o.get("text", "") for o in reply["outputs"])
-    return text + (f"{reply['error']['type']}: {reply['error']['message']}" if reply["error"] else "")
-
-
-def processes_of(sandbox: Sandbox) -> list[int]:
-    """All processes in the sandbox, seen from outside."""
-    assert sandbox.process is not None
-    found, waiting = [], [sandbox.process.pid]
-    while waiting:
-        pid = waiting.pop()
-        for child in children(pid):
-            found.append(child)
-            waiting.append(child)
-    return found
-
-
-def children(pid: int) -> list[int]:
-    try:
-        return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except FileNotFoundError:
-        return []
-
-
-def wait_for(condition: Any, seconds: float = 10.0) -> bool:
-    limit = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.02)
-    return True
+EXIT = {"x86_64": 60, "aarch64": 93}[os.uname().machine]  # of one thread
 
 
 # ---------------------------------------------------------------------------------- what cannot be seen
@@ -65,9 +29,8 @@ def wait_for(condition: Any, seconds: float = 10.0) -> bool:
 def test_no_network(student: Student) -> None:
     assert "unreachable" in shown(student, "import socket\nsocket.create_connection(('1.1.1.1', 53), 1)")
     assert "unreachable" in shown(student, "socket.create_connection(('127.0.0.1', 22), 1)")
-    assert "not supported" in shown(student, "socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM)")
-    assert "not supported" in shown(student, "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)")
-    assert "not supported" in shown(student, "socket.socket(socket.AF_ALG, socket.SOCK_SEQPACKET)")
+    for family in ("INET, socket.SOCK_DGRAM", "VSOCK", "NETLINK, socket.SOCK_RAW", "ALG, socket.SOCK_SEQPACKET"):
+        assert "unreachable" in shown(student, f"socket.socket(socket.AF_{family})")
 
 
 def test_nothing_of_the_course_and_little_of_the_machine(student: Student) -> None:
@@ -136,15 +99,6 @@ def test_nothing_is_left_for_the_next(sandbox: Sandbox) -> None:
     places = ended(sandbox, walk + leave).split()
     assert set(own) <= set(places) and all(p.startswith(own) for p in places)
     assert ended(sandbox, walk + "    if 'planted' in files: print(d)\nprint('looked')") == "looked\n"
-
-
-def ended(sandbox: Sandbox, source: str) -> str:
-    """What a cell prints in a process of its own."""
-    student = sandbox.start(LIMITS)
-    try:
-        return shown(student, source)
-    finally:
-        student.end()
 
 
 def test_system_calls_that_leave_or_hide(student: Student) -> None:
@@ -277,6 +231,7 @@ time.sleep(1); print(*{os.getpriority(os.PRIO_PROCESS, pid) for pid in crowd}, o
 try: os.setpriority(os.PRIO_PROCESS, crowd[0], 0)
 except OSError as error: print(type(error).__name__)"""
     assert shown(student, code).split() == ["19", str(os.getpriority(os.PRIO_PROCESS, 0)), "PermissionError"]
+    assert student.end()["crowd"]
 
 
 def test_a_cells_time(student: Student) -> None:
@@ -301,7 +256,7 @@ def test_what_does_not_stop_is_killed_from_outside(sandbox: Sandbox, student: St
     with pytest.raises(TimeoutError):
         ask(student, code, seconds=0.3, patience=1.0)
     start = time.monotonic()
-    assert student.end() == {"exit_code": None, "reason": ""}
+    assert student.end() == {"exit_code": None, "reason": "", "crowd": False}
     assert time.monotonic() - start < 5
     assert wait_for(lambda: len(processes_of(sandbox)) <= 2)
 
@@ -322,6 +277,23 @@ def test_how_a_process_ended_is_known(sandbox: Sandbox, code: str, ended: int) -
     with pytest.raises(Closed):
         ask(student, code, seconds=20)
     assert student.end()["exit_code"] == ended
+
+
+def test_a_process_whose_first_thread_ended_is_not_waited_for() -> None:
+    """It looks dead, but another thread goes on."""
+    code = "import ctypes, threading, time; threading.Thread(target=time.sleep, args=(60,)).start()\n"
+    code += f"ctypes.CDLL(None).syscall({EXIT}, 0)"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    child = Child(process.pid, 0, isolate=False)
+    try:
+        assert wait_for(lambda: getattr(processes.stat_of(process.pid), "state", "") == "Z")
+        assert not child.is_ending()
+        child.kill()
+        assert wait_for(child.is_ending)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(child.ended)
 
 
 def test_children_and_daemons_die_with_it(sandbox: Sandbox) -> None:
@@ -451,6 +423,29 @@ def test_a_kernel_without_user_namespaces_for_students() -> None:
         pytest.skip(f"this bubblewrap cannot do it: {probe.stderr.strip()}")
     said = refusal([*outer, "--proc", "/proc", "--"])
     assert said.startswith("refused: ") and "doctor" in said and said.count("\n") == 1, said
+
+
+def test_a_kernel_without_room_for_a_process_is_asked_again() -> None:
+    """As where other programs of the account have all processes that it may have, for a moment."""
+    sandbox = Sandbox()
+    try:
+        sandbox.start(LIMITS).end()
+        warm, allowed = processes_of(sandbox)[-1], []
+
+        def allow(count: int) -> None:
+            allowed.append(count)
+            owner, soft = os.stat(f"/proc/{warm}"), "unlimited" if count < 0 else count
+            command = ["prlimit", "--pid", str(warm), f"--nproc={soft}:"]
+            subprocess.run(command, user=owner.st_uid, group=owner.st_gid, check=True)
+
+        allow(0)
+        others_end = threading.Timer(0.5, allow, [resource.getrlimit(resource.RLIMIT_NPROC)[0]])
+        others_end.start()
+        assert shown(sandbox.start(LIMITS), "print(1)") == "1\n"
+        assert len(allowed) == 2, "it was never refused"
+        others_end.join()
+    finally:
+        sandbox.close()
 
 
 def test_a_python_environment_below_tmp_stays_in_sight(tmp_path: Path) -> None:

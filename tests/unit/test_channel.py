@@ -283,6 +283,7 @@ def test_lying_arrays(form: Any, blob: bytes) -> None:
         ),
         *({"torch_dtype": "nn"}, {"torch_dtype": "qint8"}, {"torch_dtype": "_dynamo"}, {"torch_dtype": 3}),
         *({"tensor": 0, **stated(), "dtype": name} for name in ("quint8", "float8_e4m3fn", "_dynamo", None, 3)),
+        *({"tensor": 0, **stated(), "dtype": name} for name in ("complex128", "bfloat16", "float16")),
         {"dict": [[n, 0] for n in range(MAX_KEYS + 1)]},
         {"list": [{"set": list(range(MAX_KEYS // 2 + 1))}, {"set": list(range(MAX_KEYS // 2 + 1))}]},
     ],

@@ -1,8 +1,10 @@
 """Files as students hand them in: which one is meant, what is in it, or in one line why it cannot be read."""
 
+import gc
 import json
 import os
 import random
+import tracemalloc
 from copy import deepcopy
 
 import nbformat
@@ -259,3 +261,20 @@ def test_names_that_a_cell_binds_before_it_reads_them_are_not_needed():
     assert needed_names("def g():\n    return h(k)\nk = 1\ng()") == {"h", "k"}
     assert needed_names("k = 1\ndef g():\n    return h(k)\ng()") == {"h"}
     assert needed_names("x = = 1") == set()
+
+
+def test_no_more_is_kept_of_a_long_cell_than_of_none():
+    """What a stranger wrote is looked through once; of a million brackets hundreds of megabytes would stay."""
+    tracemalloc.start()
+    held = []
+    try:
+        for letter in "abcd":
+            text = f"{letter} = 1\n" + "(),\n" * 6_000 + ";".join(f"{letter}{n}=1" for n in range(1_500))
+            assert len(bound_names(text)) == 1_501 and used_names(text) == set()
+            assert needed_names(text) == set() and additions(text, "") is not None
+            del text
+            gc.collect()
+            held.append(tracemalloc.get_traced_memory()[0])
+        assert held[-1] - held[0] < 2 * 2**20, held
+    finally:
+        tracemalloc.stop()

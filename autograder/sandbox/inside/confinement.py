@@ -15,7 +15,7 @@ from autograder.sandbox.inside import seccomp
 CLONE_NEWUSER, CLONE_NEWNS, CLONE_NEWPID = 0x10000000, 0x00020000, 0x20000000
 CLONE_NEWIPC, CLONE_NEWNET, CLONE_NEWUTS = 0x08000000, 0x40000000, 0x04000000
 NAMESPACES = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWNET | CLONE_NEWUTS
-MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_RDONLY, MS_BIND, MS_REC, MS_PRIVATE = 2, 4, 8, 1, 4096, 16384, 1 << 18
+MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC, MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 1, 2, 4, 8, 32, 4096, 16384, 2**18
 CLONE_CHILD_CLEARTID, CLONE_CHILD_SETTID = 0x00200000, 0x01000000
 SYS_CLONE3 = 435  # on every architecture
 PR_SET_PDEATHSIG, PR_SET_DUMPABLE, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS, PR_GET_TID_ADDRESS = 1, 4, 24, 38, 40
@@ -82,8 +82,10 @@ def private_folders(limits: dict[str, Any]) -> None:
         _mount(f"/proc/self/fd/{number}", folder, None, MS_BIND | MS_REC)
         os.close(number)
     _mount("tmpfs", "/proc", "tmpfs", flags | MS_NOEXEC | MS_RDONLY, "mode=0555")
-    terminals = "newinstance,ptmxmode=0666,mode=0620"  # for lines like !ls
+    terminals = "newinstance,ptmxmode=0666,mode=0620,max=16"  # for lines like !ls; the machine has a few thousand
     _mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, terminals)
+    for name in ("full", "null", "random", "tty", "urandom"):  # as before, but their times say nothing to the next
+        _mount("none", f"/dev/{name}", None, MS_REMOUNT | MS_BIND | MS_RDONLY | MS_NOSUID | MS_NOEXEC)
     # A shared mapping of /dev/zero holds memory that no process is charged for.
     _mount("/dev/null", "/dev/zero", None, MS_BIND)
 
@@ -105,7 +107,8 @@ def set_limits(limits: dict[str, Any], base: int) -> None:
         (resource.RLIMIT_DATA, base + limits["memory_bytes"]),
         (resource.RLIMIT_NPROC, limits["processes"]),
         (resource.RLIMIT_FSIZE, limits["file_bytes"]),
-        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_STACK, 8 * 2**20),  # which is no data
+        (resource.RLIMIT_CORE, 1),  # which also keeps a program that takes such files from being started; 0 does not
         (resource.RLIMIT_NOFILE, 256),
         (resource.RLIMIT_SIGPENDING, 1024),  # timers too; they count for the account outside as well
         (resource.RLIMIT_CPU, int(limits["notebook_seconds"]) + 60),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from typing import NamedTuple
 
 TOUCHED = ("RssAnon", "RssShmem", "VmSwap", "VmPTE")
@@ -12,16 +13,17 @@ SOCKET_BYTES = 320 * 1024  # the most that waits in one: the kernel's 208 KiB, a
 PF_EXITING = 4
 
 
-def _lines(process: int | str, file: str) -> list[str]:
-    try:
-        with open(f"/proc/{process}/{file}", encoding="utf-8", errors="replace") as text:
-            return text.readlines()
-    except OSError:
-        return []
+def _lines(process: int | str, file: str, names: str | tuple[str, ...] = "") -> list[str]:
+    """Lines that begin so. Where the first thread has ended, which then knows no memory, another's."""
+    for thread in (process, *tasks_of(process)):
+        with suppress(OSError), open(f"/proc/{thread}/{file}", encoding="utf-8", errors="replace") as text:
+            if found := [line for line in text if line.startswith(names)]:
+                return found
+    return []
 
 
 def _bytes_of(process: int | str, file: str, names: tuple[str, ...]) -> int:
-    return sum(int(line.split()[1]) * 1024 for line in _lines(process, file) if line.startswith(names))
+    return sum(int(line.split()[1]) * 1024 for line in _lines(process, file, names))
 
 
 def memory_of(pid: int) -> int:
@@ -59,10 +61,15 @@ def stat_of(pid: int) -> Stat | None:
     return Stat(fields[0], int(fields[1]), int(fields[6])) if fields else None
 
 
+def every() -> list[int]:
+    """All processes of this process's PID namespace."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+
+
 def family_of(pid: int) -> list[int]:
     """A process and all below it, parents first."""
     children: dict[int, list[int]] = {}
-    for child in [int(name) for name in os.listdir("/proc") if name.isdigit()]:
+    for child in every():
         if (stat := stat_of(child)) is not None:
             children.setdefault(stat.parent, []).append(child)
     found = [pid]
@@ -71,7 +78,7 @@ def family_of(pid: int) -> list[int]:
     return found
 
 
-def tasks_of(pid: int) -> list[int]:
+def tasks_of(pid: int | str) -> list[int]:
     """The threads of a process; none when it is gone."""
     try:
         return [int(name) for name in os.listdir(f"/proc/{pid}/task")]
@@ -94,14 +101,10 @@ def waited(descriptor: int) -> float:
 def step_back(tasks: list[int]) -> None:
     """Lowest priority for these threads, for good: however many they are, other submissions keep their time."""
     for task in tasks:
-        try:
+        with suppress(ProcessLookupError):
             os.setpriority(os.PRIO_PROCESS, task, 19)
-        except ProcessLookupError:
-            continue
 
 
 def kill(pid: int) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return

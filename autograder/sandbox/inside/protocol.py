@@ -61,7 +61,7 @@ def pack(value: Any, blobs: Blobs, other: Other) -> Any:
 
 
 def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> Any:
-    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError, nothing else.
+    """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError or MemoryError.
 
     A blob is read once, or a small message could fill the memory of who reads it; `used` are the numbers of those that
     were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set
@@ -69,7 +69,7 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: se
     """
     try:
         return _Crossing(blobs, other, arrays, used).read(node, 0)
-    except ProtocolError:
+    except (ProtocolError, MemoryError):
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
         raise ProtocolError(f"a value cannot be read: {type(error).__name__}") from None
@@ -187,12 +187,14 @@ def _pack_tensor(value: Any, way: _Crossing, *_: Any) -> Any:
 
 
 def _read_tensor(node: Node, way: _Crossing, *_: Any) -> Any:
-    array = _array_of("tensor", node, way)
+    array, name = _array_of("tensor", node, way), node.get("dtype")
+    if array.dtype.name != ("float32" if name == "bfloat16" else name):  # it would grow sixteen times
+        raise ProtocolError("a tensor is of another type than its numbers")
     if way.arrays:
         return array
     import torch
 
-    return torch.from_numpy(array).to(_tensor_type(node.get("dtype")))
+    return torch.from_numpy(array).to(_tensor_type(name))
 
 
 def _name_of(dtype: Any) -> str:

@@ -38,7 +38,7 @@ clone 56 220  fork 57 -  vfork 58 -  execve 59 221  execveat 322 281  exit 60 93
 waitid 247 95  kill 62 129  tkill 200 130  tgkill 234 131  pidfd_open 434 434  pidfd_send_signal 424 424  getpid 39 172
 getppid 110 173  gettid 186 178  getpgid 121 155  getpgrp 111 -  getsid 124 156  setpgid 109 154  setsid 112 157
 getuid 102 174  geteuid 107 175  getgid 104 176  getegid 108 177  getresuid 118 148  getresgid 120 150
-getgroups 115 158  capget 125 90  getpriority 140 141  setpriority 141 140  sched_yield 24 124
+getgroups 115 158  capget 125 90  getpriority 140 141  sched_yield 24 124
 sched_getaffinity 204 123  sched_setaffinity 203 122  sched_getparam 143 121  sched_getscheduler 145 120
 sched_get_priority_max 146 125  sched_get_priority_min 147 126  getrlimit 97 163  setrlimit 160 164  prlimit64 302 261
 getrusage 98 165  prctl 157 167  arch_prctl 158 -  set_tid_address 218 96  set_robust_list 273 99  futex 202 98
@@ -65,18 +65,19 @@ TERMINALS = (*range(0x5401, 0x5412), 0x5413, 0x5414, 0x5422, 0x5429, 0x80045430,
 # A call, one of its arguments, the bits looked at, the values they may have, what is said of others.
 CHECKED: tuple[tuple[str, int, int, tuple[int, ...], int], ...] = (
     ("clone", 0, 0x7E020000, (0,), errno.EPERM),  # no new namespaces
-    ("mmap", 3, 0x40021, (0, 0x1, 0x20), errno.EPERM),  # shared or anonymous, not both; no huge pages set aside
+    ("mmap", 3, 0x40121, (0, 0x1, 0x20), errno.EPERM),  # shared or anonymous, not both; no huge pages, no growing stack
     ("madvise", 2, ALL, (0, 1, 2, 3, 4, 8, 10, 11, 14, 15, 16, 17, 18, 22, 23), errno.EPERM),  # none shared with others
     # no filters, hiding or scheduling cookies; 51 and 64 tell libraries how long vectors are on arm64
     ("prctl", 0, ALL, (1, 2, 3, 15, 16, 21, 23, 30, 36, 37, 38, 39, 41, 42, 51, 64, 0x53564D41), errno.EPERM),
     ("fcntl", 1, ALL, (*range(5), 8, 9, 10, 11, 1030, 1032), errno.EPERM),  # no locks, leases or larger pipes
     ("ioctl", 1, ALL, (*TERMINALS, 0x541B, 0x5421, 0x5450, 0x5451, 0x5452), errno.ENOTTY),  # and what waits to be read
-    ("socket", 0, ALL, (1, 2, 10), errno.EAFNOSUPPORT),  # Unix and internet; others know no network namespace
+    ("fadvise64", 3, ALL, (0, 1, 2, 3, 5), errno.EPERM),  # what all read stays in the cache
+    ("socket", 0, ALL, (1,), errno.ENETUNREACH),  # Unix only; of others what a machine without a network says
     ("socket", 1, *STREAM, errno.EPERM),
-    ("socket", 2, ALL, (0, 6), errno.EPROTONOSUPPORT),
     ("socketpair", 0, ALL, (1,), errno.EAFNOSUPPORT),
     ("socketpair", 1, *STREAM, errno.EPERM),
     ("setsockopt", 2, ALL, (1, 2, 9, 13, 15, 16, 20, 21), errno.EPERM),  # addresses and times; no buffers, no filters
+    *((call, n, 1, (0,), errno.EOPNOTSUPP) for call, n in (("sendto", 3), ("sendmsg", 2), ("sendmmsg", 3))),  # MSG_OOB
 )
 MACHINES = {"x86_64": (0xC000003E, 0), "aarch64": (0xC00000B7, 1)}  # the kernel's name for it, column above
 
@@ -125,15 +126,9 @@ def program() -> bytes:
     return b"".join(parts)
 
 
-class Program(ctypes.Structure):
-    """struct sock_fprog of the kernel."""
-
-    _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_char_p))
-
-
 def install(libc: ctypes.CDLL) -> None:
     """Filter this process's system calls and its children's for ever. Needs no_new_privs. Raises OSError."""
-    code = program()
-    filled = Program(len(code) // 8, code)
-    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.byref(filled), 0, 0) != 0:
+    code = ctypes.create_string_buffer(program())
+    length_and_place = struct.pack("HP", len(code) // 8, ctypes.addressof(code))
+    if libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, length_and_place, 0, 0) != 0:
         raise OSError(ctypes.get_errno(), "filter of system calls")

@@ -8,6 +8,7 @@ user, mount, PID, IPC, network and host-name namespaces before a line of a stude
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import os
@@ -24,6 +25,9 @@ from autograder.sandbox.inside.confinement import fork_into_namespaces, leave_ro
 
 ENDING_SECONDS = 10.0
 WATCH_SECONDS = 0.1
+TRIES = 300  # of a start, WATCH_SECONDS apart, where the kernel has no room for a process just now
+LOOKS, BETWEEN_LOOKS = 100, 0.005  # one after the other, and seconds, before what cannot be counted is ended
+UNCOUNTED = "processes that come and go faster than they can be counted"
 MAX_DATAGRAM = 65536
 TASKS = 4  # processes and threads of a submission that run at full priority
 
@@ -54,6 +58,7 @@ class Child:
         self.memory_bytes = memory_bytes
         self.isolate = isolate
         self.reason = ""
+        self.crowd = False
         self.code: int | None = None
 
     def exit_code(self, seconds: float = 0.0) -> int | None:
@@ -64,8 +69,8 @@ class Child:
 
     def is_ending(self) -> bool:
         """Whether the student process is on its way out by itself: its files close before anybody hears of it."""
-        stat = processes.stat_of(self.pid)
-        return stat is None or stat.state in "ZX" or bool(stat.flags & processes.PF_EXITING)
+        threads = map(processes.stat_of, processes.tasks_of(self.pid))
+        return all(one is None or one.state in "ZX" or one.flags & processes.PF_EXITING for one in threads)
 
     def kill(self, reason: str = "") -> None:
         self.reason = self.reason or reason
@@ -74,30 +79,40 @@ class Child:
                 processes.kill(pid)
 
     def watch(self, baseline: int) -> None:
-        """Kill its processes where they together hold too much memory; put a crowd behind the others.
+        """Kill its processes where they together hold too much memory, or cannot be counted.
 
         `baseline` are the bytes that the warm process alone holds; all that they and it hold beyond is theirs.
         """
-        if self.exit_code() is not None:
-            return
+        for _ in range(LOOKS):
+            if self.exit_code() is not None or self._sees_all(baseline):
+                return
+            time.sleep(BETWEEN_LOOKS)
+        self.kill(UNCOUNTED)
+
+    def _sees_all(self, baseline: int) -> bool:
+        """One look, which says if none can have been missed. Puts a crowd behind the others."""
+        listed = set(processes.every())
         family = processes.family_of(self.pid)
         tasks = [task for pid in family for task in processes.tasks_of(pid)]
         room = self.memory_bytes - (processes.SOCKET_BYTES * processes.sockets_of(self.pid) if self.isolate else 0)
-        touched, shares = map(processes.memory_of, family), map(processes.share_of, [*family, os.getpid()])
+        touched, shares = list(map(processes.memory_of, family)), map(processes.share_of, [*family, os.getpid()])
         # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
         if sum(touched) > room and sum(shares) - baseline > room:
             self.kill("out of memory")
-        if len(tasks) > TASKS:
-            # the first thread would wait for them, which costs it no time
+        if len(tasks) > TASKS:  # the first thread would wait for them, which costs it no time
+            self.crowd = True
             processes.step_back([task for task in tasks if task != self.pid])
+        # A process or a thread that ended before it was read may have handed its memory to one that began meanwhile.
+        unread = any(not size and len(processes.tasks_of(pid)) > 1 for pid, size in zip(family, touched, strict=True))
+        return not self.isolate or (not unread and listed.issuperset(processes.every()))
 
     def end(self) -> dict[str, Any]:
-        """Kill whatever is left and say how it ended: exit code (negative: signal) and why."""
+        """Kill whatever is left and say how it ended: exit code (negative: signal) and why, and if it was a crowd."""
         ended_by_itself = self.exit_code(ENDING_SECONDS if self.is_ending() else 0.0)
         self.kill()
         self.exit_code(ENDING_SECONDS)
         os.close(self.ended)
-        return {"exit_code": ended_by_itself, "reason": self.reason}
+        return {"exit_code": ended_by_itself, "reason": self.reason, "crowd": self.crowd}
 
 
 class Warm:
@@ -148,7 +163,7 @@ class Warm:
             else:
                 self.control.send(json.dumps(self.end()).encode())
 
-    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str]) -> None:
+    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str], tries: int = TRIES) -> None:
         self.end()
         self.load(libraries)
         outside = (os.getuid(), os.getgid()) if self.isolate else None
@@ -157,6 +172,9 @@ class Warm:
                 seccomp.program()  # made once, here: the child finds it
             pid = fork_into_namespaces() if self.isolate else os.fork()
         except OSError as error:
+            if tries > 1 and error.errno in (errno.EAGAIN, errno.ENOMEM):
+                time.sleep(WATCH_SECONDS)
+                return self.start(sock, limits, libraries, tries - 1)
             sock.sendall(frame({"refused": str(error)}))
             sock.close()
             self.control.send(b"refused")

@@ -29,7 +29,7 @@ from sphinx.errors import ConfigError
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 from .markup import add_nodes, live_bar, live_data, live_hint, live_need
-from .needs import lacking, only_for_the_book, packages
+from .needs import dependencies, lacking, only_for_the_book, packages, without_drawing
 
 SITE = Path(__file__).parent / "site"
 STYLE, SCRIPT = "live-cells.css", "live-cells.js"
@@ -71,24 +71,35 @@ class MakeLive(SphinxPostTransform):
             if source.get("nb_element") == "cell_code_source"
         }
         cells: list[dict[str, Any]] = []
+        run: list[str] = []  # the code of each
+        said: set[frozenset[str]] = set()
         number = 0
         for index, cell in code.items():
-            below = shown.get(index)
+            below, tags = shown.get(index), cell.metadata.get("tags", [])
             if needs[index]:
                 if below is not None:
-                    self._place(below, self._need(needs[index]))
-            elif only_for_the_book(cell.source):
+                    again = frozenset(needs[index]) in said
+                    self._place(below, self._need(needs[index], again))
+                    said.add(frozenset(needs[index]))
                 continue
-            elif below is None or "setup" in cell.metadata.get("tags", []):
-                # what it imports on a condition, it can do without
-                imports = "; ".join(f"import {name}" for name in sorted(packages(cell.source)))
-                cells.append({"code": cell.source, "imports": imports})
-            else:
-                number += 1
-                if number == 1:
-                    self._place_first(below, live_hint())
-                self._place(below, live_bar(number=number, position=len(cells)))
-                cells.append({"number": number})
+            if only_for_the_book(cell.source):
+                continue
+            if below is None or "setup" in tags:
+                for source in without_drawing(cell.source) if "setup" in tags else [cell.source]:
+                    if source:
+                        # what it imports on a condition, it can do without
+                        imports = "; ".join(f"import {name}" for name in sorted(packages(source)))
+                        cells.append({"code": source, "imports": imports})
+                        run.append(source)
+                continue
+            number += 1
+            if number == 1:
+                self._place_first(below, live_hint())
+            self._place(below, live_bar(number=number, position=len(cells)))
+            cells.append({"number": number})
+            run.append(cell.source)
+        for cell, earlier, names in zip(cells, *dependencies(run), strict=True):
+            cell |= {"needs": sorted(earlier), "binds": sorted(names)}
         if number:
             self.document.append(live_data(page=self._page(cells)))
 
@@ -103,10 +114,10 @@ class MakeLive(SphinxPostTransform):
     def _notebook(self) -> str:
         return "../" * self.env.docname.count("/") + f"_sources/{self.env.docname}.ipynb"
 
-    def _need(self, needs: set[str]) -> live_need:
+    def _need(self, needs: set[str], again: bool) -> live_need:
         *others, last = sorted(CALLED.get(name, name) for name in needs)
         called = f"{', '.join(others)} and {last}" if others else last
-        return live_need(needs=called, notebook=self._notebook())
+        return live_need(needs=called, notebook=self._notebook(), again=again)
 
     @staticmethod
     def _place(source: nodes.container, new: nodes.Element) -> None:

@@ -41,6 +41,9 @@ def visit_bar(self: HTML5Translator, node: live_bar) -> None:
 
 
 def visit_need(self: HTML5Translator, node: live_need) -> None:
+    if node["again"]:  # the page has said what that means
+        self.body.append(f"<p class='live-need'>Needs {escape(node['needs'])}.</p>\n")
+        return
     self.body.append(
         f"<p class='live-need'>Does not run in the browser, because it needs {escape(node['needs'])}: "
         f"<a href='{escape(node['notebook'])}' download>download this page’s notebook</a>.</p>\n"
@@ -50,7 +53,7 @@ def visit_need(self: HTML5Translator, node: live_need) -> None:
 def visit_hint(self: HTML5Translator, node: live_hint) -> None:
     self.body.append(
         "<p class='live-hint'>The cells of this page run here, in your browser: press Run, or Edit first. "
-        "The first Run loads Python (some 20 MB), which takes a little while; you can read on meanwhile.</p>\n"
+        "The first Run loads Python (some 10 MB), the first figure another 10 MB; you can read on meanwhile.</p>\n"
         "<noscript><style>.live-bar, .live-hint { display: none }</style></noscript>\n"
     )
 

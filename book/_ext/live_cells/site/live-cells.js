@@ -132,15 +132,45 @@
   // A cell that readers do not see, or the page's set-up: it only runs before others.
   class Cell {
     constructor(code, imports) {
-      this.text = code;
+      this.text = this.original = code;
       this.imports = imports;
       this.ran = null; // the text that ran in this session
       this.name = "cell of the page’s set-up"; // in tracebacks
       this.label = "the page’s set-up";
     }
+    get edited() {
+      return this.text !== this.original;
+    }
     forget() {
       this.ran = null;
     }
+    // The earlier cells whose names this one uses. Of an edited cell every word may be such a name.
+    uses() {
+      const place = cells.indexOf(this);
+      if (!this.edited) return page.cells[place].needs.map((other) => cells[other]);
+      const words = new Set(this.text.match(/[\p{L}_][\p{L}\p{N}_]*/gu));
+      return cells.slice(0, place).filter((_, other) => page.cells[other].binds.some((name) => words.has(name)));
+    }
+  }
+
+  // All earlier cells that these use, directly or through others, in the order of the page.
+  function usedBy(...waiting) {
+    const found = new Set();
+    while (waiting.length) {
+      for (const other of waiting.pop().uses()) {
+        if (!found.has(other)) waiting.push(other);
+        found.add(other);
+      }
+    }
+    return cells.filter((cell) => found.has(cell));
+  }
+
+  // What has to run before a cell: what it uses, the page's set-up, and whatever the reader has edited above it.
+  function runsBefore(cell) {
+    const above = cells.slice(0, cells.indexOf(cell));
+    const edited = above.filter((other) => other.edited);
+    const needed = new Set([...usedBy(cell, ...edited), ...edited]);
+    return above.filter((other, place) => needed.has(other) || (place === 0 && !other.number));
   }
 
   class LiveCell extends Cell {
@@ -150,7 +180,6 @@
       const pre = source.querySelector("pre");
       super(pre.textContent.replace(/\n$/, ""));
       Object.assign(this, { bar, number, element, source, pre, name: `cell ${number}`, label: `cell ${number}` });
-      this.original = this.text;
       this.published = [...element.querySelectorAll(".cell_output")].map((output) =>
         output.parentElement.matches("details.below-input") ? output.parentElement : output,
       );
@@ -158,6 +187,7 @@
       this.colours = pre.innerHTML;
       this.state = bar.querySelector(".live-state");
       this.buttons = Object.fromEntries([...bar.querySelectorAll("button")].map((button) => [button.dataset.do, button]));
+      this.note = make("p", { className: "live-old", textContent: "Out of date: made before a change. Press Run." });
       this.busy = false;
       bar.addEventListener("click", ({ target }) => {
         const button = target.closest("button");
@@ -172,8 +202,16 @@
       }
     }
 
-    get edited() {
-      return this.text !== this.original;
+    // The code that its output depends on.
+    madeOf() {
+      return JSON.stringify([...usedBy(this), this].map((cell) => [cells.indexOf(cell), cell.text]));
+    }
+
+    // An output that was made of other code than stands on the page now is dimmed, and says so.
+    dim() {
+      const outdated = !this.busy && (this.output || this.published.length > 0) && this.madeOf() !== this.shown;
+      if (this.element.classList.toggle("live-outdated", outdated)) this.bar.after(this.note);
+      else this.note.remove();
     }
 
     say(text, aloud = true) {
@@ -214,6 +252,7 @@
       this.buttons.run.removeAttribute("aria-disabled");
       this.show("stop", false);
       this.show("reset", true);
+      dimOutdated();
     }
 
     // -- output
@@ -304,6 +343,7 @@
         if (this.edited) edits[this.number] = { original: this.original, text };
         else delete edits[this.number];
       });
+      dimOutdated();
     }
 
     // What was edited before the page was loaded again: shown without the editor, which is not loaded yet.
@@ -322,6 +362,8 @@
       this.keys?.remove();
       this.output?.remove();
       this.editor = this.box = this.output = null;
+      this.text = this.original;
+      this.shown = this.asPublished;
       this.change(this.original);
       this.pre.innerHTML = this.colours;
       this.pre.closest(".highlight").hidden = false;
@@ -332,6 +374,10 @@
       if (this.ran !== null && this.ran !== this.original) forgetFrom(this);
       this.say("The published code and output are back.");
     }
+  }
+
+  function dimOutdated() {
+    for (const cell of cells) cell.dim?.();
   }
 
   function forgetFrom(cell) {
@@ -383,10 +429,10 @@
   async function runWithEarlier(cell) {
     let current = cell;
     try {
-      await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`));
+      await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`, news.aloud === true));
       lost?.remove(); // what it says has been made good
       memory.change((kept) => (kept.ran = true));
-      const before = cells.slice(0, cells.indexOf(cell));
+      const before = runsBefore(cell);
       const stale = (other) => other.ran !== other.text;
       let done = 0;
       for (const other of before) {
@@ -420,8 +466,9 @@
     let started = performance.now();
     const add = (output) => (shows ? place.add(output) : outputs.push(output));
     if (shows) place.clear();
+    if (shows && cell.number) cell.shown = cell.madeOf();
     const hear = (news) => {
-      if (news.kind === "progress") pressed.say(`${news.text} … You can read on meanwhile.`);
+      if (news.kind === "progress") pressed.say(`${news.text} … You can read on meanwhile.`, news.aloud === true);
       else if (news.kind === "running") {
         started = performance.now();
         if (cell === pressed) pressed.say("Running …");
@@ -441,6 +488,7 @@
     }
     if (!shows) {
       place.clear();
+      place.shown = place.madeOf();
       for (const output of outputs) place.add(output);
     }
     place.title(cell.number ? "Your run" : "The page’s set-up, which runs first");
@@ -479,6 +527,7 @@
     }
     cell.clear();
     for (const output of cell.published) output.hidden = false;
+    cell.shown = cell.asPublished;
     cell.whose.remove();
     cell.addNote(TROUBLE[kind], " ", notebookLink(), ".");
     cell.say("Not run.", false);
@@ -491,8 +540,10 @@
     number ? new LiveCell(document.querySelector(`.live-bar[data-cell="${position}"]`), number) : new Cell(code, imports),
   );
 
+  for (const cell of cells) if (cell.number) cell.asPublished = cell.shown = cell.madeOf();
   const before = memory.read();
   const recalled = cells.filter((cell) => before.edits[cell.number] && cell.recall(before.edits[cell.number]));
+  dimOutdated();
   let lost = null;
   if (before.ran || recalled.length) {
     const text =
