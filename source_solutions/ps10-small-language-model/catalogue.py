@@ -597,7 +597,7 @@ edited(
     "sheet_warm_for_cold",
     '"cold": counts**2 / np.sum(counts**2)',
     '"cold": counts**0.5 / np.sum(counts**0.5)',
-    says="Your probabilities are those of temperature 2: to divide the logits by ½ doubles them and squares the counts.",
+    says="Your probabilities are those of temperature 2: to divide the logits by ½ squares the counts.",
 )
 edited(
     "sampling_answers",
@@ -1088,7 +1088,6 @@ def grouped_by_the_library(Q, K, V):
 
 # ------------------------------------------------------------------------------ exercise 8: CachedAttention
 
-PLACES = "places = torch.arange(T_before, T_before + x.shape[1])"
 MASK = "may = places[:, None] >= torch.arange(k.shape[2])"
 WEIGHTS = "weights = scores.masked_fill(~may, -torch.inf).softmax(dim=3)"
 ANSWER = "return self.W_O((weights @ values).transpose(1, 2).flatten(2)), (k, v)"
@@ -1139,7 +1138,7 @@ class cached_places_one_too_small:
 
 @wrong(
     "CachedAttention",
-    says="You turn the keys of the cache once more in each call; keys that were turned when they came stay as they are.",
+    says="You turn the keys of the cache once more in each call; what was turned when it came stays as it is.",
     based_on="CachedAttention",
 )
 class cached_keys_turned_again:
@@ -1248,7 +1247,7 @@ edited(
 
 @wrong(
     "CachedAttention",
-    says="Your query heads take the heads of keys and values in turns (0, 1, 0, 1, …); neighbours share (0, 0, 1, 1, …).",
+    says="Your query heads take the key heads in turns, 0, 1, 0, 1; neighbours share them: 0, 0, 1, 1.",
     based_on="CachedAttention",
 )
 class cached_in_turns:
@@ -1359,7 +1358,7 @@ class cached_ignored:
 
 @wrong(
     "CachedAttention",
-    says="You keep keys and values in the module, so that one text gets into another; what is kept is handed in as cache.",
+    says="You keep keys and values in the module, so that one text gets into another; what is kept comes in as cache.",
     based_on="CachedAttention",
 )
 class cached_in_the_module:
