@@ -19,8 +19,9 @@ KEPT = [
     "normalization",
     "hand-designed-heads",
     "linear-attention",
+    "small-language-model",
 ]
-CAPTIONED = KEPT[:5]
+CAPTIONED = [*KEPT[:5], "small-language-model"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
