@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # the names of the notebook, which are there when this is rea
         TRAIN,
         SmallModel,
         apply_merges,
-        next_token_loss,
+        loss_of,
         sampling_numbers,
         turn,
     )
@@ -1523,7 +1523,7 @@ def training_seeded_too_late(steps, seed):
     torch.manual_seed(seed)
     for _ in range(steps):
         rows = TRAIN[torch.randint(len(TRAIN) - 24, (16, 1)) + torch.arange(24)]
-        loss = next_token_loss(model(rows)[0], rows)
+        loss = loss_of(model, rows)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -1561,7 +1561,7 @@ edited(
 edited(
     "train_language_model",
     "training_on_what_stands_there",
-    "loss = next_token_loss(model(rows)[0], rows)",
+    "loss = loss_of(model, rows)",
     "loss = nn.functional.cross_entropy(model(rows)[0].flatten(0, 1), rows.flatten())",
     says="Your model learns to repeat the token that it has just read; the loss is about the next one.",
 )
@@ -1605,7 +1605,7 @@ def training_in_rows(steps, seed):
     for step in range(steps):
         batch = rows[order[torch.arange(step * 12, step * 12 + 12) % len(rows)]]
         model.zero_grad()
-        next_token_loss(model(batch)[0], batch).backward()
+        loss_of(model, batch).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimiser.step()
     return model.eval()
@@ -1622,7 +1622,7 @@ def training_with_a_generator(steps, seed):
     for _ in range(steps):
         places = torch.randint(0, len(TRAIN) - 40, (20,), generator=draws).tolist()
         rows = torch.stack([TRAIN[i : i + 40] for i in places])
-        loss = next_token_loss(model(rows)[0], rows)
+        loss = loss_of(model, rows)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
