@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from autograder.catalogue import edited, right, wrong
+from autograder.catalogue import edited, right, survivor, wrong
 
 if TYPE_CHECKING:  # the names of the notebook, which are there when this is read
     from the_notebook import (
@@ -1628,3 +1628,30 @@ def training_with_a_generator(steps, seed):
         optimiser.step()
         schedule.step()
     return model
+
+
+# ---------------------------------------------------------------------------------------- equal mutants
+
+COUNTED = (
+    "A pair that is counted occurs once at least, and where no pair occurs twice the next round finds none either."
+)
+RECIPE = "Optimiser, step size and rows are the student's; these train as well."
+
+survivor("byte_pair_merges", "counts[pair] == 1", "counts[pair] <= 1", why=COUNTED)
+survivor("byte_pair_merges", "break", "continue", why=COUNTED)
+survivor("sampling_answers", "-counts", "~counts", why="For whole numbers ~n is -n - 1: the same order.")
+survivor("sampling_distribution", "temperature == 0", "temperature <= 0", why="There are no negative temperatures.")
+survivor(
+    "sampling_distribution",
+    "kept >= top_p",
+    "kept > top_p",
+    why="Whether a sum of probabilities is exactly top_p is a matter of rounding, which no test asks for.",
+)
+survivor("grouped_attention", "np.tri(T, dtype=bool)", "np.tri(T)", why="np.where takes 1 and 0 for True and False.")
+survivor("CachedAttention", "cache[0].shape[2]", "cache[1].shape[2]", why="There are as many values as keys.")
+survivor("CachedAttention", "cache[0].shape[2]", "cache[-1].shape[2]", why="There are as many values as keys.")
+for more_or_less in ("25", "23"):
+    survivor("train_language_model", "len(TRAIN) - 24", f"len(TRAIN) - {more_or_less}", why=RECIPE)
+    survivor("train_language_model", "torch.arange(24)", f"torch.arange({more_or_less})", why=RECIPE)
+for rows in ("17", "15"):
+    survivor("train_language_model", "(16, 1)", f"({rows}, 1)", why=RECIPE)
