@@ -79,3 +79,5 @@ def test_the_cache_changes_nothing_and_saves_what_was_counted(page):
 
 def test_heads_are_compared_with_an_even_look(page):
     assert ends(page.value("head_previous"))[0] > page.value("even_previous")
+    assert ends(page.value("head_first"))[1] < 2 * page.value("even_previous")
+    assert ends(page.value("head_induction"))[1] < 2 * page.value("even_induction")
