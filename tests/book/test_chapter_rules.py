@@ -21,8 +21,9 @@ KEPT = [
     "hand-designed-heads",
     "linear-attention",
     "architectures",
+    "small-language-model",
 ]
-CAPTIONED = [*KEPT[:6], "architectures"]
+CAPTIONED = [*KEPT[:6], "architectures", "small-language-model"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 

@@ -23,6 +23,7 @@ PREFIXES = {
     "hh": "hand-designed-heads",
     "la": "linear-attention",
     "ar": "architectures",
+    "lm": "small-language-model",
 }
 
 # the source's row, with its right values or its trap → label → words
@@ -198,6 +199,25 @@ TOPICS = {
         ("ar-torch", r"control mixes nothing"),
         ("ar-torch", r"associative recall"),
         ("ar-vit", r"ViT"),
+    ],
+    "small-language-model": [
+        ("lm-tokens", r"[Bb]yte-pair encoding"),
+        ("lm-loss", r"perplexity"),
+        ("lm-loss", r"bits per character"),
+        ("lm-loss", r"bigram"),
+        ("lm-sampling", r"Temperature"),
+        ("lm-sampling", r"Top-k"),
+        ("lm-sampling", r"Top-p"),
+        ("lm-work", r"KV cache"),
+        ("lm-work", r"GQA"),
+        ("lm-data", r"pydoc_data"),
+        ("lm-model", r"SwiGLU"),
+        ("lm-model", r"tied"),
+        ("lm-training", r"floor"),
+        ("lm-writing", r"[Gg]reedy"),
+        ("lm-cache", r"logits"),
+        ("lm-heads", r"[Ii]nduction"),
+        ("lm-heads", r"sink"),
     ],
 }
 
