@@ -155,8 +155,8 @@ def _print_details(report: AuditReport) -> None:
     out.print(table)
     table = _table("check", "", "points", "wrong refused", "by it alone", "mutants first")
     for c in report.checks:
-        numbers = [Text(str(n), "" if n else "yellow") for n in (c.refused, c.alone, c.mutants)]
-        table.add_row(f"{c.exercise}: {c.name}", f"{c.points:g}", *numbers)
+        counted = [Text(str(n), "" if n else "yellow") for n in (c.refused, c.alone, c.mutants)]
+        table.add_row(f"{c.exercise}: {c.name}", f"{c.points:g}", *counted)
     out.print(table)
     for name in report.unnamed:
         _say("misconception", "yellow", name)
