@@ -24,7 +24,11 @@ NOT_SUBMITTED = "not submitted"
 
 @dataclass
 class Check:
-    """One verdict: a named property, its weight in the cell, and a reason a student can act on."""
+    """One verdict: a named property, its weight in the cell, and a reason a student can act on.
+
+    `example` is a call that shows it: what it "says" of the "call" (Python code), and what it "gave"; {} where there is
+    none to show.
+    """
 
     name: str
     points: float
@@ -32,6 +36,7 @@ class Check:
     reason: str = ""
     hidden: bool = True
     seconds: float = 0.0
+    example: dict[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:
