@@ -20,7 +20,7 @@ import numpy as np
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem
-from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of
+from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
@@ -120,13 +120,13 @@ class Session:
         verdict, reason = self.verdict(whole, name)
         self.client.waiting.clear()  # nobody will read what is left
         self.client.check = ""
-        shown = self._example(name, verdict) if self.draws and verdict != PASSED else {}
+        shown = self._example(name, verdict, reason) if self.draws and verdict != PASSED else {}
         seconds = round(time.monotonic() - start, 4)
         self.said.checks.append(Check(name, points, verdict, reason, hidden, seconds, shown))
         if self.stops and verdict != PASSED:
             raise FirstFailure
 
-    def _example(self, name: str, verdict: str) -> dict[str, str]:
+    def _example(self, name: str, verdict: str, reason: str) -> dict[str, str]:
         """The call at which a check failed, for the student; also kept as a trial where it can be repeated.
 
         Where a test cell judges what was typed, no call is shown: its inputs may be the right numbers.
@@ -134,10 +134,13 @@ class Session:
         latest = self.client.latest
         if latest is None or any(e.is_value and e.key != "value student_id " for e in self.client.transcript):
             return {}
-        has_raised = "error" in (latest.came or ({}, []))[0]
-        if not has_raised and self.holds is None:
+        raised = latest.came and latest.came[0].get("error")
+        if not raised and self.holds is None:
             return example(latest, LATEST)
-        if verdict in (FAILED, ERROR) and (trial := trial_of(latest, self.holds)) is not None:
+        way = way_of(reason) if not raised else str(raised.get("type"))
+        if way == "NotImplementedError":
+            return {}
+        if verdict in (FAILED, ERROR) and (trial := trial_of(latest, self.holds, way)) is not None:
             self.said.trials[name] = trial
         return example(latest, FAILING)
 

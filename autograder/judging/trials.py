@@ -38,27 +38,33 @@ Holds = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 @dataclass
 class Trial:
-    """A call of the student's function `name` that made a check fail, with inputs that can be cut down."""
+    """A call of the student's function `name` that failed a check in some `way`, on inputs that can be cut down."""
 
     name: str
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     holds: Holds
+    way: str
 
-    def failure(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[str, ...]:
-        """In which way the function fails on these inputs; () where it does not. Raises StudentGone."""
+    def failure(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+        """In which way the function fails on these inputs; "" where it does not. Raises StudentGone."""
         try:
             self.holds(function, args, kwargs)
         except StudentGone:
             raise
         except StudentProblem as problem:
-            return problem.verdict, problem.type_name
+            return problem.type_name or problem.verdict
         except Exception as error:  # a check's own, or that of a right function on an input that is not allowed
-            return type(error).__name__, re.split(r"[\d(]", str(error))[0]
-        return ()
+            return way_of(str(error)) or type(error).__name__
+        return ""
 
 
-def trial_of(promise: Promise, holds: Holds | None) -> Trial | None:
+def way_of(reason: str) -> str:
+    """What reasons have in common that differ in numbers."""
+    return re.split(r"[\d(]|, in case", shown_text(reason))[0]
+
+
+def trial_of(promise: Promise, holds: Holds | None, way: str) -> Trial | None:
     """The call as one that can be repeated later; None where an input is an object, a function or too large."""
     args, kwargs = promise.details["args"], promise.details["kwargs"]
     sizes = [_entries(value) for value in (*args, *kwargs.values())]
@@ -66,7 +72,7 @@ def trial_of(promise: Promise, holds: Holds | None) -> Trial | None:
         return None
     if sum(size or 0 for size in sizes) > MOST_ENTRIES:
         return None
-    return Trial(promise.target._root, copy.deepcopy(tuple(args)), copy.deepcopy(kwargs), holds or _plain_call)
+    return Trial(promise.target._root, copy.deepcopy(tuple(args)), copy.deepcopy(kwargs), holds or _plain_call, way)
 
 
 def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,10 +100,9 @@ def smallest(trial: Trial, student: Any, right: list[Any]) -> dict[str, str] | N
     """The trial on the smallest inputs on which it fails in the same way, as `example` shows it.
 
     An input is allowed where the `right` functions, the reference first, all agree on it. None where the student's
-    function does not fail on the trial's own inputs any more.
+    function does not fail so on the trial's own inputs any more.
     """
-    wanted = trial.failure(student, trial.args, trial.kwargs)
-    if not wanted:
+    if trial.failure(student, trial.args, trial.kwargs) != trial.way:
         return None
     args, kwargs, left = trial.args, trial.kwargs, MOST_CUTS
     is_smaller = True
@@ -110,7 +115,7 @@ def smallest(trial: Trial, student: Any, right: list[Any]) -> dict[str, str] | N
             fewer, named = tuple(cut[: len(args)]), dict(zip(kwargs, cut[len(args) :], strict=True))
             if any(trial.failure(function, fewer, named) for function in right):
                 continue
-            if trial.failure(student, fewer, named) == wanted:
+            if trial.failure(student, fewer, named) == trial.way:
                 args, kwargs, is_smaller = fewer, named, True
                 break
     try:
@@ -135,7 +140,7 @@ def _cuts(values: list[Any]) -> Iterator[list[Any]]:
     if len(longer) > 1:
         yield [_cut_array(value, longer) for value in values]
     for length, low in sorted(longer.items(), reverse=True):
-        for new in dict.fromkeys([low, length // 2, length - 1]):
+        for new in dict.fromkeys([low, length // 2, length - 2, length - 1]):
             if low <= new < length:
                 yield [_cut_array(value, {length: new}) for value in values]
     for place, value in enumerate(values):

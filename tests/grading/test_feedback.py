@@ -243,7 +243,7 @@ def test_the_code_of_a_failed_exercise_is_open_with_the_line_marked_that_raised(
 )
 def test_a_line_that_is_not_there_is_not_marked(where):
     html = feedback.render(spoil(a_result(), "scaled", "error", f"ValueError: no ({where})"))
-    assert "hll" not in section_of(html, 4) and "marked" not in read(html).text
+    assert "hll" not in section_of(html, 4) and "which is marked" not in read(html).text
 
 
 def test_the_section_that_treats_an_exercise_is_linked_or_named():
