@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -24,13 +25,14 @@ if TYPE_CHECKING:
 SMALLEST = "The smallest failing input that was found"
 FAILING = "An input that fails"
 LATEST = "The last call before it failed"
-MOST_SHOWN = 36  # entries of an array
+MOST_SHOWN = 36, 8  # entries of an array or list; fewer where a call would be long
+LONG = 800  # characters of a call
 MOST_CHARACTERS = 1_200
 MOST_ENTRIES = 20_000  # of all inputs that are cut down
 LINE = 88  # characters
 DIGITS = 6
 DEEPEST = 4  # of lists in lists
-MOST_CUTS = 60  # inputs tried for one check
+MOST_CUTS = 24  # inputs tried for one check
 
 Holds = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Called with a function and arguments: raises where the function's answer is not right."""
@@ -96,10 +98,11 @@ def _entries(value: Any, depth: int = 0) -> int | None:
 # -------------------------------------------------------------------------------------------- cutting down
 
 
-def smallest(trial: Trial, student: Any, right: list[Any]) -> dict[str, str] | None:
+def smallest(trial: Trial, student: Any, right: list[Any], end: float = float("inf")) -> dict[str, str] | None:
     """The trial on the smallest inputs on which it fails in the same way, as `example` shows it.
 
-    An input is allowed where the `right` functions, the reference first, all agree on it. None where the student's
+    An input is allowed where the `right` functions, the reference first, all agree on it. The search stops when this
+    process has computed until `end`. None where the student's
     function does not fail so on the trial's own inputs any more.
     """
     if trial.failure(student, trial.args, trial.kwargs) != trial.way:
@@ -110,16 +113,16 @@ def smallest(trial: Trial, student: Any, right: list[Any]) -> dict[str, str] | N
         is_smaller = False
         for cut in _cuts([*args, *kwargs.values()]):
             left -= 1
-            if left < 0:
+            if left < 0 or time.process_time() > end:
                 break
             fewer, named = tuple(cut[: len(args)]), dict(zip(kwargs, cut[len(args) :], strict=True))
-            if any(trial.failure(function, fewer, named) for function in right):
+            if trial.failure(right[0], fewer, named) or trial.failure(student, fewer, named) != trial.way:
                 continue
-            if trial.failure(student, fewer, named) == trial.way:
+            if not any(trial.failure(function, fewer, named) for function in right[1:]):
                 args, kwargs, is_smaller = fewer, named, True
                 break
     try:
-        gave = as_text(_plain_call(student, args, kwargs))
+        gave = _answer(_plain_call(student, args, kwargs))
     except StudentProblem as problem:
         gave = problem.reason
     return {"says": SMALLEST, "call": _call(trial.name, args, kwargs), "gave": gave}
@@ -182,39 +185,47 @@ def example(promise: Promise, says: str) -> dict[str, str]:
     """How feedback shows a call whose answer has come: what it is, the call as code, and what came out."""
     name = promise.target._path.replace("()", "(…)")
     failed = (promise.came or ({}, []))[0].get("error")
-    gave = "" if failed else as_text(promise.value)
+    gave = "" if failed else _answer(promise.value)
     return {"says": says, "call": _call(name, promise.details["args"], promise.details["kwargs"]), "gave": gave}
 
 
 def _call(name: str, args: Any, kwargs: dict[str, Any]) -> str:
-    parts = [as_text(value) for value in args] + [f"{key}={as_text(value)}" for key, value in kwargs.items()]
-    is_long = any("\n" in part for part in parts) or sum(map(len, parts)) > LINE
-    if not is_long:
+    for most in MOST_SHOWN:
+        parts = [as_text(value, most) for value in args]
+        parts += [f"{key}={as_text(value, most)}" for key, value in kwargs.items()]
+        if sum(map(len, parts)) <= LONG:
+            break
+    if sum(map(len, parts)) <= LINE and not any("\n" in part for part in parts):
         return _bounded(f"{name}({', '.join(parts)})")
     lines = "".join(f"    {part},\n".replace("\n ", "\n     ") for part in parts)
     return _bounded(f"{name}(\n{lines})")
+
+
+def _answer(value: Any) -> str:
+    text = as_text(value)
+    return text if len(text) <= LONG else as_text(value, MOST_SHOWN[-1])
 
 
 def _bounded(text: str) -> str:
     return text if len(text) <= MOST_CHARACTERS else text[:MOST_CHARACTERS] + " …"
 
 
-def as_text(value: Any, depth: int = 0) -> str:
-    """Plain data as Python code, anything else and what is large as a short description in angle brackets."""
+def as_text(value: Any, most: int = MOST_SHOWN[0], depth: int = 0) -> str:
+    """Plain data as Python code, anything else and what has more than `most` parts described in angle brackets."""
     value = settled(value)
     if isinstance(value, Proxy):
         return f"<an object of type {value._type}>"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        return _array_text(value)
+        return _array_text(value, most)
     if callable(value):
         return f"<the function {shown_text(getattr(value, '__name__', 'given'), 40)}>"
     if isinstance(value, (list, tuple, dict, set, frozenset)):
-        if depth >= DEEPEST or len(value) > MOST_SHOWN:
+        if depth >= DEEPEST or len(value) > most:
             return f"<a {type(value).__name__} of {len(value)} values>"
         parts, size = list[str](), 0
         for item in value:
-            key = f"{as_text(item, depth + 1)}: " if isinstance(value, dict) else ""
-            parts.append(key + as_text(value[item] if isinstance(value, dict) else item, depth + 1))
+            key = f"{as_text(item, most, depth + 1)}: " if isinstance(value, dict) else ""
+            parts.append(key + as_text(value[item] if isinstance(value, dict) else item, most, depth + 1))
             size += len(parts[-1])
             if size > MOST_CHARACTERS:  # nested values would take time in a power of their number
                 break
@@ -231,26 +242,28 @@ def _float_text(number: Any) -> str:
     return f"{text}." if text.lstrip("-").isdigit() else text
 
 
-def _array_text(value: Any) -> str:
+def _array_text(value: Any, most: int) -> str:
     """An array or tensor as code, its numbers to six digits; a large one by its shape."""
     kind, shape = str(value.dtype).removeprefix("torch."), tuple(value.shape)
     torch: Any = sys.modules.get("torch")
     is_tensor = torch is not None and isinstance(value, torch.Tensor)
     numbers = value.detach().numpy() if is_tensor and kind != "bfloat16" else value
-    if int(np.prod(shape)) > MOST_SHOWN or getattr(numbers.dtype, "kind", "O") not in "biufc":
+    if int(np.prod(shape)) > most or getattr(numbers.dtype, "kind", "O") not in "biufc":
         return f"<{'a tensor' if is_tensor else 'an array'} of shape {shape}, {kind}>"
     start, library = ("torch.tensor(", "torch") if is_tensor else ("np.array(", "np")
     text = np.array2string(
         numbers,
         separator=", ",
         max_line_width=LINE,
-        threshold=MOST_SHOWN + 1,
+        threshold=most + 1,
         prefix=start,
         formatter={"float_kind": _float_text},
     )
     short = " ".join(text.split())
     text = re.sub(r"\b(nan|inf)\b", r"np.\1", short if len(short) < LINE - 30 else text)
     usual = {"float32", "int64", "bool"} if is_tensor else {"float64", "int64", "bool"}
+    if not shape and not is_tensor and kind in usual:  # what NumPy's own numbers become on the way
+        return text
     more = "" if kind in usual else f", dtype={library}.{kind}"
     if 0 in shape:
         return f"{library}.zeros({shape}{more})"
