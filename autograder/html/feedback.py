@@ -8,6 +8,7 @@ them, and the grader keeps the hidden ones.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -68,6 +69,10 @@ def render(result: Result, standing: Standing | None = None, sections: Mapping[i
     standing, budget = standing or Standing(), _Budget()
     groups, rest = _groups(result)
     exercises = [_exercise_view(e, standing, groups.get(e.grade_id, []), budget, sections) for e in result.exercises]
+    repeated = Counter(e["title"] for e in exercises)
+    for view in exercises:  # parts of an exercise share its heading
+        is_part = repeated[view["title"]] > 1
+        view["part"] = view["grade_id"].removesuffix("-tests").replace("-", " ") if is_part else ""
     known = [e for e in exercises if e["score"] is not None]
     points = sum(e["points"] for e in known)
     score = standing.mark(sum(e["score"] for e in known))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograder.judging.client import Client, Entry
-from autograder.judging.problems import StudentProblem
+from autograder.judging.problems import StudentProblem, raised
 from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
@@ -134,10 +134,10 @@ class Session:
         latest = self.client.latest
         if latest is None or any(e.is_value and e.key != "value student_id " for e in self.client.transcript):
             return {}
-        raised = latest.came and latest.came[0].get("error")
-        if not raised and self.holds is None:
+        if latest.is_read and self.holds is None:
             return example(latest, LATEST)
-        way = way_of(reason) if not raised else str(raised.get("type"))
+        error = None if latest.is_read or latest.came is None else latest.came[0].get("error")
+        way = raised(error).type_name if error else way_of(reason)
         if way == "NotImplementedError":
             return {}
         if verdict in (FAILED, ERROR) and (trial := trial_of(latest, self.holds, way)) is not None:

@@ -102,8 +102,7 @@ def smallest(trial: Trial, student: Any, right: list[Any], end: float = float("i
     """The trial on the smallest inputs on which it fails in the same way, as `example` shows it.
 
     An input is allowed where the `right` functions, the reference first, all agree on it. The search stops when this
-    process has computed until `end`. None where the student's
-    function does not fail so on the trial's own inputs any more.
+    process has computed until `end`. None where the student's function does not fail so on the trial's own inputs.
     """
     if trial.failure(student, trial.args, trial.kwargs) != trial.way:
         return None
@@ -182,10 +181,9 @@ def _bytes(value: Any) -> bytes | None:
 
 
 def example(promise: Promise, says: str) -> dict[str, str]:
-    """How feedback shows a call whose answer has come: what it is, the call as code, and what came out."""
+    """How feedback shows a call: what it `says` of it, the call as code, and what came out if that could be read."""
     name = promise.target._path.replace("()", "(…)")
-    failed = (promise.came or ({}, []))[0].get("error")
-    gave = "" if failed else _answer(promise.value)
+    gave = _answer(promise.value) if promise.is_read else ""
     return {"says": says, "call": _call(name, promise.details["args"], promise.details["kwargs"]), "gave": gave}
 
 

@@ -208,6 +208,13 @@ def test_an_exercise_without_an_answer_or_a_mistake_shows_no_call():
     assert "Try this next" not in read(feedback.render(a_result())).text
 
 
+def test_parts_of_an_exercise_have_names():
+    parts = [Exercise(name, "Exercise 1: why", 2, kind="written") for name in ("why-scale", "why-map-tests")]
+    text = read(feedback.render(a_result(exercises=[*parts, Exercise("x-tests", "Exercise 2", 1, score=1)]))).text
+    assert text.count("Exercise 1: why why scale") == 2 and text.count("Exercise 1: why why map ") == 2
+    assert "Exercise 2 x" not in text
+
+
 def test_calls_are_bounded():
     endless = {"says": "s", "call": "f(" + "1, " * 400_000 + ")", "gave": "[" + "x" * 10**6 + "]"}
     html = with_checks(Check("a", 1, "failed", SAME, example=endless))
