@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -257,11 +256,14 @@ def _cell_view(cell: Cell, budget: _Budget, raised: Collection[tuple[int, str]])
         return None
     source, remark = budget.take(source, CELL_CHARACTERS)
     marked = _marked(source, raised) if kind == "code" and not given and not remark else ()
-    shown = {"markdown": pages.markdown, "code": partial(pages.code, lines=marked)}.get(kind, str)
+    renderers: dict[str, Callable[[str], str]] = {
+        "markdown": pages.markdown,
+        "code": lambda text: pages.code(text, marked),
+    }
     return {
         "kind": kind,
         "given": given,
-        "html": shown(source),
+        "html": renderers.get(kind, str)(source),
         "marked": [str(number) for number in marked],
         "remark": remark,
         "outputs": outputs,
