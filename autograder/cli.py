@@ -359,6 +359,7 @@ def feedback(course: Course, sets: Names, students: Names) -> None:
     from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
+    from autograder.html.sections import sections_of
 
     problems: list[str] = []
     store = Store(course.results_folder)
@@ -366,7 +367,8 @@ def feedback(course: Course, sets: Names, students: Names) -> None:
         results = [r for r in store.all(name) if not students or r.student in students]
         with progress_bar() as bar:
             watched = bar.track(results, description=f"feedback for {name}")
-            written = write_all(watched, course.feedback_folder, scores(course, name))
+            sections = sections_of(name, course.source_folder)
+            written = write_all(watched, course.feedback_folder, scores(course, name), sections)
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)

@@ -25,7 +25,11 @@ EXCUSED = "excused"  # no result's own: an instructor's decision, in reports and
 
 @dataclass
 class Check:
-    """One verdict: a named property, its weight in the cell, and a reason a student can act on."""
+    """One verdict: a named property, its weight in the cell, and a reason a student can act on.
+
+    `example` is a call that shows it: what it "says" of the "call" (Python code), and what it "gave"; {} where there is
+    none to show.
+    """
 
     name: str
     points: float
@@ -33,6 +37,7 @@ class Check:
     reason: str = ""
     hidden: bool = True
     seconds: float = 0.0
+    example: dict[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

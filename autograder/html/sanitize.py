@@ -102,10 +102,11 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 
 
 @lru_cache(maxsize=64)
-def code(source: str) -> Markup:
-    """Python source as highlighted HTML (the inside of a `pre`); very long source stays plain."""
+def code(source: str, lines: tuple[int, ...] = ()) -> Markup:
+    """Python source as highlighted HTML (the inside of a `pre`), these lines marked; very long source stays plain."""
     source = clean(source)
-    return Markup(highlight(source, _LEXER, _FORMATTER)) if _is_cheap(source) else escape(source)
+    formatter = HtmlFormatter(nowrap=True, hl_lines=lines) if lines else _FORMATTER
+    return Markup(highlight(source, _LEXER, formatter)) if _is_cheap(source) else escape(source)
 
 
 def _is_cheap(source: str) -> bool:

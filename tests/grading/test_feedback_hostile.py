@@ -22,6 +22,7 @@ from sample_results import (
 from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import feedback
 from autograder.html import sanitize as pages
+from autograder.html.sections import Section
 from autograder.judging.judge import clean_outputs
 from autograder.results import Check, Exercise, Misconception
 
@@ -91,7 +92,10 @@ def test_hostile_text_stays_text_everywhere(text):
                 text,
                 2,
                 score=1,
-                checks=[Check(text, 1, "failed", text), Check(text, 1, text, text)],
+                checks=[
+                    Check(text, 1, "failed", text, example={"says": text, "call": text, "gave": text}),
+                    Check(text, 1, text, f"{text} (line 1 of your cell: `{text}`)"),
+                ],
                 misconceptions=[Misconception(text, text, text)],
                 follow_through=[text],
                 solution_ids=[text],
@@ -129,7 +133,9 @@ def test_hostile_text_stays_text_everywhere(text):
             ]
         },
     )
-    page = read(feedback.render(result, Standing({"answer": CellScore(manual=1, comment=text)})))
+    result.exercises[0].title = f"Exercise 1: {text}"
+    sections = {1: [Section(text, text, "https://example.org/" + text), Section(text, text)]}
+    page = read(feedback.render(result, Standing({"answer": CellScore(manual=1, comment=text)}), sections))
     assert "\x1b" not in page.text and "\u202e" not in page.text and "49" not in page.text
     for status in ("unreadable", "not submitted", text):
         read(feedback.render(a_result(status=status, reason=text, student=text)))

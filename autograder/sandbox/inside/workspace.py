@@ -79,6 +79,9 @@ def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> di
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate memory" in message):  # torch
         kind = "memory"
     where = ""
+    if isinstance(error, SyntaxError) and is_student_file(str(error.filename)):
+        message = str(error.msg)[:MAX_TEXT]  # without the name that the cell has here
+        where = f"line {error.lineno} of your cell: `{str(error.text or '').strip()[:200]}`"
     for item in traceback.extract_tb(error.__traceback__):
         if is_student_file(item.filename):
             line = (item.line or linecache.getline(item.filename, item.lineno or 0)).strip()[:200]
