@@ -110,7 +110,7 @@ def test_nothing_private_is_on_the_site():
     public = "\n".join(path.read_text(encoding="utf-8") for path in BOOK.rglob("*") if path.suffix in {".md", ".py"})
     public += "\n".join(cell.source for name in SETS for cell in released(name).cells)
     secrets = set()
-    for folder in (ROOT / "source_solutions").iterdir():
+    for folder in filter(Path.is_dir, (ROOT / "source_solutions").iterdir()):
         files = COURSE.set_files(folder.name)
         private = [files.catalogue, files.set_checks]
         for cell in files.source.cells:
