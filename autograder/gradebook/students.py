@@ -83,27 +83,30 @@ def full_marks(course: Course, name: str, exercises: Sequence[str], undo: bool =
     An exercise is called by its grade_id, with or without `-tests`. A mark that a person changed afterwards stays when
     full marks are taken back. Raises CourseError for what is not known.
     """
-    remarks = [] if dry else ensure_assignment(course, course.set_files(name))
+    files = course.set_files(name)
+    remarks = [] if dry else ensure_assignment(course, files)
     graded = [student for student, one in scores(course, name).items() if one.begun]
 
     def work(db: Session) -> list[str]:
         rows, decisions = rows_of(db, name, graded), decided(course.root, name)
         lines = []
         for cell in [_exercise(rows, name, exercise) for exercise in exercises]:
-            before, most = decisions.full_marks.get(cell, {}), rows.points[cell]
-            here = {student: grade for (student, of), grade in rows.grades.items() if of == cell}
-            mine = {s: g for s, g in here.items() if undo and cell in decisions.full_marks and g.manual_score == most}
-            for student, grade in (mine if undo else here).items():
-                was = before.get(student, (None, grade.auto_score is None)) if undo else (most, False)
-                if not undo and cell not in decisions.full_marks:
-                    before[student] = grade.manual_score, grade.needs_manual_grade
-                grade.manual_score, grade.needs_manual_grade = was
+            most = rows.points[cell]
+            grades = {student: grade for (student, of), grade in rows.grades.items() if of == cell}
             if undo:
-                decisions.full_marks.pop(cell, None)
-                lines.append(f"{name}: {cell} counts as it was marked, for {plural(len(mine), 'student')}")
+                before = decisions.full_marks.pop(cell, None)
+                grades = {s: g for s, g in grades.items() if before is not None and g.manual_score == most}
+                for student, g in grades.items():
+                    # who was graded since then had no mark by hand
+                    was = (before or {}).get(student, (None, g.auto_score is None))
+                    g.manual_score, g.needs_manual_grade = was
+                lines.append(f"{name}: {cell} counts as it was marked, for {plural(len(grades), 'student')}")
             else:
-                decisions.full_marks[cell] = before
-                lines.append(f"{name}: full marks for {cell} ({most:g}) to {plural(len(here), 'student')}")
+                before = {student: (g.manual_score, g.needs_manual_grade) for student, g in grades.items()}
+                decisions.full_marks.setdefault(cell, before)
+                for g in grades.values():
+                    g.manual_score, g.needs_manual_grade = most, False
+                lines.append(f"{name}: full marks for {cell} ({most:g}) to {plural(len(grades), 'student')}")
         if dry:
             db.rollback()
         else:
