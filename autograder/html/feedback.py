@@ -33,7 +33,6 @@ PAGE_SECONDS = 120.0  # of computing, for one student's page: the class waits me
 CALL_CHARACTERS = 2_000  # longest call, and longest answer to it
 PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
 
-_HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)$", re.MULTILINE)
 _NUMBER = re.compile(r"^Exercise (\d+)\b")
 _RAISED = re.compile(
@@ -251,13 +250,11 @@ def _group_view(cells: list[Cell], budget: _Budget, raised: Collection[tuple[int
 
 def _cell_view(cell: Cell, budget: _Budget, raised: Collection[tuple[int, str]]) -> dict[str, Any] | None:
     marks = cell["metadata"].get("nbgrader", {})
-    test = marks.get("grade") and not marks.get("solution")
-    given = bool(marks.get("locked") or test)
+    if marks.get("grade") and not marks.get("solution"):  # a test: its output says again what stands above
+        return None
+    given = bool(marks.get("locked"))
     kind, source = cell["cell_type"], cell["source"]
     outputs = _outputs(cell["outputs"], budget) if kind == "code" else []
-    if test:
-        # Results hold only the released text of tests. Should one ever hold more, it ends here.
-        source = _HIDDEN.sub("", source)
     if not outputs and (given or not source.strip()):
         return None
     source, remark = budget.take(source, CELL_CHARACTERS)

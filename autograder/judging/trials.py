@@ -227,9 +227,10 @@ def as_text(value: Any, most: int = MOST_SHOWN[0], depth: int = 0) -> str:
             size += len(parts[-1])
             if size > MOST_CHARACTERS:  # nested values would take time in a power of their number
                 break
-        start, end = {list: ("[", "]"), tuple: ("(", ")")}.get(type(value), ("{", "}"))
+        start, end = ("[", "]") if isinstance(value, list) else ("(", ")") if isinstance(value, tuple) else ("{", "}")
+        between = ", " if depth or size <= LINE else ",\n "
         single = "," if isinstance(value, tuple) and len(value) == 1 else ""
-        return _bounded(f"{start}{', '.join(parts)}{single}{end}")
+        return _bounded(f"{start}{between.join(parts)}{single}{end}")
     if isinstance(value, (str, bytes)) and len(value) > 200:
         return f"<a text of {len(value)} characters>"
     return _float_text(value) if isinstance(value, float) else shown_text(repr(value), 300)
