@@ -60,7 +60,7 @@ def test_costs_grow_with_length_or_width(page):
     assert (page.value("cost_attention_n"), page.value("cost_attention_d")) == (4, 2)
     assert (page.value("cost_recurrence_n"), page.value("cost_recurrence_d")) == (2, 4)
     assert page.value("cost_even") == 2 * 4096
-    assert page.value("cost_mixing") == 4096 // 2 + 1
+    assert page.value("cost_mixing") == 4096 // 2
 
 
 def test_symmetries(page):
