@@ -298,6 +298,7 @@ def test_no_more_is_kept_of_a_long_cell_than_of_none():
             del text
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
-        assert held[-1] - held[0] < 2 * 2**20, held
+        grown = sorted(held)[-2] - held[0]  # what another thread does for a moment is seen once
+        assert grown < 2 * 2**20, held
     finally:
         tracemalloc.stop()
