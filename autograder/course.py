@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import dateutil.parser
 import nbformat
 from dateutil.tz import gettz
 from nbgrader.converters import GenerateAssignment
@@ -144,9 +145,14 @@ class Course:
         """A time of the gradebook (UTC, without a zone) in the course's zone, such as "2027-03-01 18:00:00 CET"."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone).strftime(STAMP_FORMAT)
 
-    def zone_of(self, name: str | None, offset: int | None) -> tzinfo | int:
-        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
-        return offset if offset is not None else (name and gettz(name)) or self.zone
+    def moment(self, words: str) -> datetime:
+        """A time that a person or another system wrote, in the zone it names, else in the course's. Raises NO_DATE."""
+
+        def zone_of(name: str | None, offset: int | None) -> tzinfo | int:
+            return offset if offset is not None else (name and gettz(name)) or self.zone
+
+        found: datetime = dateutil.parser.parse(words, tzinfos=zone_of)
+        return found
 
     @property
     def source_folder(self) -> Path:

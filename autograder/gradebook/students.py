@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import dateutil.parser
 from nbgrader.api import Base, Comment, Grade, Student, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
@@ -162,10 +161,9 @@ def _exercise(rows: Rows, name: str, exercise: str) -> str:
 def _moment(course: Course, words: str) -> datetime:
     """A time in UTC without a zone, of words that count in the course's zone unless they name one."""
     try:
-        moment: datetime = dateutil.parser.parse(words, tzinfos=course.zone_of)
+        return course.moment(words).astimezone(UTC).replace(tzinfo=None)
     except NO_DATE as error:
         raise CourseError(f"{words!r} is no time; write it like '2027-03-01 18:00'") from error
-    return moment.astimezone(UTC).replace(tzinfo=None)
 
 
 def _count_penalties(db: Session, course: Course, name: str, rows: Rows) -> None:

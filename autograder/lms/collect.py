@@ -16,8 +16,6 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-import dateutil.parser
-
 from autograder.course import EARLIER, Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
@@ -239,9 +237,7 @@ class _Collection:
         """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
         text = self.people[student].submitted
         try:
-            moment = (
-                dateutil.parser.parse(text, tzinfos=self.course.zone_of) if attempts and text not in ("", "-") else None
-            )
+            moment = self.course.moment(text) if attempts and text not in ("", "-") else None
         except NO_DATE:
             moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"

@@ -49,6 +49,19 @@ def _load_matplotlib() -> None:
 LIBRARIES = {"matplotlib": _load_matplotlib, "torch": _load_torch}
 
 
+def forked(isolate: bool) -> int:
+    """A fork's answer; where the kernel has no room for a process, it is asked again. Raises OSError."""
+    tries = TRIES
+    while True:
+        try:
+            return fork_into_namespaces() if isolate else os.fork()
+        except OSError as error:
+            tries -= 1
+            if not tries or error.errno not in (errno.EAGAIN, errno.ENOMEM):
+                raise
+        time.sleep(WATCH_SECONDS)
+
+
 class Child:
     """What the warm process knows of one submission's processes."""
 
@@ -167,18 +180,15 @@ class Warm:
             else:
                 self.control.send(json.dumps(self.end()).encode())
 
-    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str], tries: int = TRIES) -> None:
+    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str]) -> None:
         self.end()
         self.load(libraries)
         outside = (os.getuid(), os.getgid()) if self.isolate else None
         try:
             if self.isolate:
                 seccomp.program()  # made once, here: the child finds it
-            pid = fork_into_namespaces() if self.isolate else os.fork()
+            pid = forked(self.isolate)
         except OSError as error:
-            if tries > 1 and error.errno in (errno.EAGAIN, errno.ENOMEM):
-                time.sleep(WATCH_SECONDS)
-                return self.start(sock, limits, libraries, tries - 1)
             sock.sendall(frame({"refused": str(error)}))
             sock.close()
             self.control.send(b"refused")
