@@ -14,6 +14,7 @@ import nbformat
 import pytest
 from book_build import BOOK, HTML, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
+from kept import some_always
 from live_site import build
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
@@ -269,7 +270,7 @@ def run_alone(cells: list, folder: Path) -> None:
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
 
 
-@pytest.mark.parametrize("name", chapters())
+@pytest.mark.parametrize("name", some_always(chapters(), ["positional-encoding", "transformer"]))
 def test_the_download_runs_in_an_empty_folder(name, tmp_path):
     """Up to the cells that train: those are the very cells that the build ran."""
     page = chapter(name)

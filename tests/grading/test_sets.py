@@ -5,16 +5,33 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kept import audit_in_its_own_process, judging_digest, proved_once
+from kept import audit_in_its_own_process, judging_digest, proved_once, some_always
 
+from autograder.audit.bench import graded, submission
 from autograder.course import Course
+from autograder.grading.runner import Settings
+from autograder.judging.reference import Judged
 
-NAMES = Course(Path(__file__).parents[2]).set_names()
+COURSE = Course(Path(__file__).parents[2])
+NAMES = COURSE.set_names()
+TRAIN = "ps6-transformer", "ps10-small-language-model"  # each of their variants trains a network
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", some_always(NAMES, set(NAMES) - set(TRAIN)))
 def test_the_audit_finds_no_breach(name: str) -> None:
     def prove() -> None:
         audit_in_its_own_process(name, "--quick", "--no-mutants", "--seeds", "1")
 
     proved_once(f"audit-{name}", judging_digest(name, __file__), prove)
+
+
+@pytest.mark.parametrize("name", TRAIN)
+def test_solutions_that_train_have_full_marks(name: str) -> None:
+    def prove() -> None:
+        files = COURSE.set_files(name)
+        source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
+        (result,) = graded(files, {"solved": submission(files, source.solutions)}, Settings())
+        assert [c.reason for e in result.exercises for c in e.checks if not c.passed] == []
+        assert all(e.score == e.points for e in result.exercises if e.kind == "auto")
+
+    proved_once(f"solved-{name}", judging_digest(name, __file__), prove)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from kept import some_always
 
 from autograder.audit.bench import graded, submission
 from autograder.course import Course
@@ -153,7 +154,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+# what asks ps6 trains networks
+@pytest.mark.parametrize("case", some_always(CASES, [case for case, (name, *_) in CASES.items() if name != "ps6"]))
 def test_what_solves_nothing_earns_nothing(case: str) -> None:
     begins, cells, most = CASES[case]
     files = COURSE.set_files(next(name for name in COURSE.set_names() if name.startswith(begins)))

@@ -13,11 +13,19 @@ from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "_build"
 PROOFS = BUILD / "proofs"
 # what shows results or hands them on; all else of the package may decide a verdict
 NOT_JUDGING = ("html", "lms", "gradebook", "cli.py", "console.py", "doctor.py", "nbgrader_plugin.py", "__main__.py")
+
+
+def some_always(names: Iterable[str], always: Iterable[str]) -> list:
+    """What a test is parametrised with: `always` in every run, the other names when all is run."""
+    usual = set(always)
+    return [pytest.param(name, marks=[] if name in usual else pytest.mark.slow) for name in names]
 
 
 @contextmanager

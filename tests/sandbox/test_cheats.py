@@ -230,7 +230,7 @@ ANSWERS = {
     "a huge range": "\n    return range(10**12)",
     "a huge number": "\n    return 10**1200",
     "a dict whose keys collide": "\n    return {n * (2**61 - 1): 0 for n in range(3000)}",
-    "a list of very many lists": "\n    return [[] for _ in range(2 * 10**5)]",
+    "a list of very many lists": "\n    return [[] for _ in range(5 * 10**4)]",
     "one list inside itself": "\n    x = []; x.append(x)\n    return x",
     "a deep list": "\n    x = 0\n    for _ in range(900): x = [x]\n    return x",
     "a view of ten terabytes": "\n    return np.broadcast_to(np.zeros(1), (10**6, 10**6))",

@@ -13,7 +13,7 @@ from unittest.mock import MagicMock
 import numpy as np
 import pytest
 import torch
-from kept import judging_digest, proved_once
+from kept import judging_digest, proved_once, some_always
 
 from autograder.audit.bench import STUDENT, Bench, answering, shaped, submission
 from autograder.audit.forked import run_apart
@@ -121,9 +121,7 @@ def right(bench: Bench, grade_id: str) -> list[str]:
     return [c.name for c in bench.judged(bench.source.tests[grade_id])[0] if not c.passed]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[] if n in ALWAYS else pytest.mark.slow) for n in COURSE.set_names()]
-)
+@pytest.mark.parametrize("name", some_always(COURSE.set_names(), ALWAYS))
 def test_worthless_answers_gain_no_point(name: str) -> None:
     proved_once(f"worthless-{name}", judging_digest(name, __file__), partial(no_point_is_gained, name))
 
