@@ -27,6 +27,7 @@ $(STAMP): requirements.txt pyproject.toml
 	touch $@
 
 book: $(STAMP)
+	@$(BIN)/python tools/execute_chapters.py
 	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
 
 # Do the chapters' claims hold for seeds that nobody has looked at?
