@@ -113,7 +113,7 @@ def test_a_bias_is_relative_only_for_suitable_codes_and_matrices(page):
 
 def test_alibi_heads_are_windows(page):
     assert page.value("reach_short") == 10
-    assert page.value("reach_long") > 150
+    assert abs(page.value("reach_long") - np.log(10) * 256) < 1, "nine tenths of a geometric series"
 
 
 def test_rotary_scores_depend_on_the_distance_and_its_sign(page):
@@ -182,9 +182,9 @@ def test_schemes_differ_beyond_the_training_length(page):
         assert ends(page.value(name))[1] < 0.65
     assert ends(page.value("nope_48"))[0] > ends(page.value("learned_48"))[1]
     assert sum(ends(page.value("nope_48"))) > sum(ends(page.value("sinusoidal_48")))
-    assert ends(page.value("nope_192"))[0] > ends(page.value("rope_192"))[1]
-    assert ends(page.value("nope_192"))[1] < page.value("counting_192") + 0.08, "little better than counting"
-    assert ends(page.value("nope_48"))[1] < ends(page.value("rope_48"))[0]
+    assert ends(page.value("nope_96"))[0] > ends(page.value("rope_96"))[1]
+    assert ends(page.value("patient_48"))[0] > sum(ends(page.value("nope_48"))) / 2, "it learns slowly"
+    assert ends(page.value("patient_192"))[0] > page.value("counting_192") + 0.03
     assert ends(page.value("rope_48"))[0] > 0.7
     assert ends(page.value("alibi_192"))[0] > 0.9 > ends(page.value("relative_192"))[1]
 
@@ -192,5 +192,6 @@ def test_schemes_differ_beyond_the_training_length(page):
 def test_rope_is_stretched_without_training(page):
     assert ends(page.value("window_192"))[0] > 0.93 > ends(page.value("interpolation_192"))[1]
     assert ends(page.value("interpolation_192"))[0] > ends(page.value("rope_192"))[1] + 0.2
+    assert ends(page.value("clamped_192"))[0] > 0.85, "the distances, not the number of keys"
     assert ends(page.value("ntk_48"))[0] > 0.85
     assert ends(page.value("ntk_192"))[1] < 0.4
