@@ -194,6 +194,8 @@ repeats: **count the pairs of neighbours, take the most frequent one as the next
 again. It returns the list of merges, in the order in which they were found.
 
 - Every place is counted: `aaa` holds the pair `("a", "a")` twice, although only one of them can be merged.
+- A space is a character like any other: pairs with it count, and a token may reach across it, such as `"e h"` in `the
+  hat`. (Many tokenizers cut a text at its spaces first. This one does not.)
 - Of several pairs that are equally frequent, the one that **comes first in the text**, as it is cut by then, is taken.
 - A pair that occurs only once is not worth a token: as soon as no pair occurs twice, it ends, with fewer merges than
   `n_merges`.
@@ -514,6 +516,8 @@ def _():
 - Where tokens are equally likely, those with **smaller numbers** come first, in both steps.
 - Logits may be ±10,000, and −∞ for a token that is forbidden (at least one is finite); temperatures may be as small
   as 1e-3. Nothing overflows.
+- Rounding matters in one place only: at `top_p=1` all stay, even where your probabilities sum to 0.9999999999999999.
+  No other case comes so close to `top_p` that the last digits decide.
 - Entry i of the result belongs to token i, and a token that does not stay has exactly 0.
 
 (No token is drawn here: that is left to the function `write` below, with `rng.choice`.)
@@ -724,6 +728,16 @@ them:
 However a text is cut into pieces, the outputs are the same as when it is read in one go. A cache is not changed: two
 different continuations can start from the same one. And nothing is kept in the module itself, so that several texts
 can be read in turns.
+
+Several new tokens may come at once, with a cache as without one. A text `x` of seven tokens, read in two pieces:
+
+```python
+first, cache = attention(x[:, :4])  # places 0 to 3; the cache holds 4 keys and 4 values for each group
+rest, cache = attention(x[:, 4:], cache)  # places 4 to 6; the cache holds 7
+```
+
+In the second call token 5 is the second of three new ones: it sees tokens 0 to 3 from the cache and the new tokens 4
+and 5, but not token 6.
 """
 
 
@@ -796,6 +810,11 @@ for t in range(4, 7):
     assert torch.allclose(step[:, 0], whole[:, t], atol=1e-4), (
         f"Token {t}, read alone with the cache, differs from token {t} read in one go. Has it the right place?"
     )
+_, cache = attention(x[:, :4])
+several, _ = attention(x[:, 4:], cache)
+assert torch.allclose(several, whole[:, 4:], atol=1e-4), (
+    "Tokens 4 to 6, read together with the cache of tokens 0 to 3, differ. Which of the seven may each of them see?"
+)
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, later, reference
 from set_checks import Attentions, tensor
@@ -1137,8 +1156,9 @@ def _(rng):
 ## Let it write
 
 `write(model, n, seed, ...)` writes n sentences, token by token, from your `sampling_distribution` and with the
-model's cache. `report` says how many of them are right sentences of the grammar and how many are different from all
-before.
+model's cache. It begins each sentence **anew**: with an empty cache, the model reads a full stop, and nothing of the
+sentences before. `report` prints the share of right sentences of the grammar and the share of different ones among
+all. The last lines of the cell print the same figures for 50 sentences of `TRAIN`, to compare with.
 """
 
 # %% nbgrader={"grade_id": "ps10-write"}
@@ -1186,12 +1206,17 @@ def report(sentences):
         print("   ", " ".join(words))
 
 
+print("50 sentences of TRAIN")
+report([[*text.split(), "."] for text in show_text(TRAIN).split(" .")[:50]])
+
+
 # %% [markdown] nbgrader={"grade_id": "compare-texts-task"}
 """
 ## Exercise 10: greedy or drawn? (2 points)
 
 Let a trained model write 50 sentences at temperature 0, at 1 and at 2, and at temperature 2 with `top_k=3` or
-`top_p=0.5`. (No points for this cell; the answer below needs its numbers.)
+`top_p=0.5`. The figures of 50 sentences of `TRAIN` stand above. (No points for this cell; the answer below needs its
+numbers.)
 """
 
 # %% nbgrader={"grade_id": "compare-texts", "solution": true}
@@ -1237,10 +1262,14 @@ variety (about 0.5).
 ## Exercise 11: what the cache costs and saves (2 points)
 
 A model of L layers with h heads of width d_head, of which g are heads of keys and values, writes a text of T tokens.
-Answer in three to five sentences or with formulas. (1) How many numbers does its cache hold at the end, and what do
-grouped keys save? (2) How many scores (query times key) does it compute in all, per head and layer, with the cache,
-and how many if it read the whole text anew for every token? Name one more thing that is not done again with the
-cache.
+All T tokens go through the model, the last one too. Answer in three to five sentences or with formulas. (1) How many
+numbers does its cache hold at the end, and what do grouped keys save? (2) How many scores does it compute in all, per
+head and layer, with the cache, and how many if it read the whole text anew for every token? Name one more thing that is
+not done again with the cache.
+
+A *score* is one product of a query with a key, that of a token with itself included. Without the cache you may count
+the scores that the mask removes or leave them out; say which. (Who counts T − 1 tokens, since nothing has to be read
+after the last one, is as right; what counts is the power of T.)
 """
 
 # %% [markdown] nbgrader={"grade_id": "what-the-cache-costs", "solution": true, "points": 2}
