@@ -29,12 +29,15 @@ automatically, and 4, for the written answers, by a person. Plan four hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once. (For exercise 9 the notebook itself puts right
@@ -102,6 +105,8 @@ def sampling_numbers(student_id):
 """
 ## Exercise 1: cut a text into tokens (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 15 minutes*
+
 Byte-pair encoding starts from single characters and glues neighbours together. A *merge* is a pair of tokens,
 `("t", "h")`, and says: wherever the token `t` stands directly before the token `h`, make one token `th` of the two.
 
@@ -113,6 +118,26 @@ list**, and returns the list of tokens.
 - A pair that does not occur changes nothing. What counts are the tokens as they are by then, not the characters: after
   `("b", "c")`, the merge `("a", "b")` finds nothing in `abc`, since its `b` has become part of `bc`.
 - Texts may be empty; any characters may occur.
+
+<details><summary>Hint 1</summary>
+
+After the first merge, what is compared with the second: characters or tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Tokens by merging* in the chapter. Think of one pass as copying the tokens into a new list: what do you do when the
+last one there and the one at hand are the pair?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A loop over the merges, in it a loop over the tokens with a fresh list. (`replace` on the text does not see where
+tokens begin and end.)
+
+</details>
 """
 
 
@@ -189,6 +214,8 @@ def _(rng):
 """
 ## Exercise 2: learn the merges (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 20 minutes*
+
 Which merges? Those that a text asks for. `byte_pair_merges(text, n_merges)` starts from the characters of the text and
 repeats: **count the pairs of neighbours, take the most frequent one as the next merge, and apply it**, before counting
 again. It returns the list of merges, in the order in which they were found.
@@ -202,6 +229,26 @@ again. It returns the list of merges, in the order in which they were found.
 
 `Counter` and `itertools.pairwise`, which are imported above, may help: a counter remembers in which order it met what
 it counts.
+
+<details><summary>Hint 1</summary>
+
+What is counted in the third round: the characters of the text, or the tokens after two merges?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Of several largest, `max` takes the one that it meets first. In which order does a counter go through what it has
+counted?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+At most `n_merges` rounds: the tokens by now, the counts, the best pair, stop or append. What if there is no pair at
+all?
+
+</details>
 """
 
 
@@ -299,6 +346,8 @@ def _(rng):
 r"""
 ## Exercise 3: the loss (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 15 minutes*
+
 A language model reads `tokens` (B, T) and gives `logits` (B, T, V): those at place t were made from the tokens up to
 and with t, and are its opinion on **the next one**. Write `next_token_loss(logits, tokens)`: the mean of $-\log
 p(\text{right next token})$ over all predictions that can be judged, as a tensor with one number. The last place of
@@ -307,6 +356,26 @@ them.
 
 The logits are not yet probabilities, and they may be large: ±10,000 must not overflow. Gradients have to flow through
 your function to the logits.
+
+<details><summary>Hint 1</summary>
+
+Which T − 1 places of the logits can be judged, and by which T − 1 of the tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*What is learned: the next token* in the chapter. PyTorch has a function that takes logits, so that nothing overflows:
+which shapes does it want?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One place is cut off at the end of one, and at the beginning of the other. Then bring both to the shapes of that
+function.
+
+</details>
 """
 
 
@@ -373,11 +442,31 @@ def _(rng):
 r"""
 ## Exercise 4: perplexity (2 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 The perplexity is the exponential of the mean loss per token: a model with perplexity 10 is as unsure as somebody who
 draws one of ten tokens. A long text is read in pieces, since a model has a longest length. `losses` holds the
 **mean** loss of each piece, and `counts` the number of tokens that were predicted in it. The pieces differ in length.
 Write `perplexity(losses, counts)`: the perplexity of the **whole** text, as if all its tokens had been judged in one
 go.
+
+<details><summary>Hint 1</summary>
+
+A piece of 10 tokens has the mean loss 2. What is the sum of its losses?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Is the exponential taken of each piece, or once at the end?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A sum, another sum, a quotient, an exponential. Try the pieces of the example with 10 and 30 tokens, on paper as well.
+
+</details>
 """
 
 
@@ -418,6 +507,8 @@ def _(rng):
 r"""
 ## Exercise 5: sampling by hand (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 After some text a model has five candidates for the next token, numbered from 0 to 4, with the logits $\ln c_0, …, \ln
 c_4$. So at temperature 1 their probabilities are $c_i$ divided by the sum of all c. Your counts c, your threshold
 `top_p` and three chances are printed below. Work out, on paper or with code,
@@ -431,6 +522,26 @@ c_4$. So at temperature 1 their probabilities are $c_i$ divided by the sum of al
 
 Tokens that are not kept have probability 0, and the others are divided by their sum. Collect the entries in a dict
 called `sampling_answers`, as arrays, lists or numbers. Every number may be off by 0.002.
+
+<details><summary>Hint 1</summary>
+
+At temperature ½ each logit is twice as large. What does this make of $e^{\ln c}$?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*From probabilities to text* in the chapter. For `"top_p"`: order the counts, and add from the largest on until the
+sum reaches the threshold.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+What is kept is divided by *its own* sum. `"perplexity"` is exercise 4 with one piece of three tokens: which loss
+belongs to a chance?
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "sampling-worksheet", "solution": true}
@@ -503,6 +614,8 @@ def _():
 """
 ## Exercise 6: what the next token is drawn from (6 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 35 minutes*
+
 `sampling_distribution(logits, temperature, top_k, top_p)` makes probabilities (V,) of logits (V,), in this order:
 
 1. **Temperature.** The logits are divided by it. At temperature 0 the first of the largest logits gets probability 1
@@ -521,6 +634,26 @@ def _():
 - Entry i of the result belongs to token i, and a token that does not stay has exactly 0.
 
 (No token is drawn here: that is left to the function `write` below, with `rng.choice`.)
+
+<details><summary>Hint 1</summary>
+
+After each step: which tokens are left, and do you still know which number each of them has?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*From probabilities to text* in the chapter. What can be subtracted before a division by a small temperature, so that
+nothing overflows? And for top-p: is it the sum *before* a token that decides about it, or the sum *with* it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Order the tokens once, from the likeliest on, in a way that leaves equal ones as they were (`np.argsort` has
+`kind="stable"`). Then steps 2 and 4 only cut off ends; at last everything goes back to its number.
+
+</details>
 """
 
 
@@ -626,6 +759,8 @@ def _(rng):
 r"""
 ## Exercise 7: heads that share keys (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 15 minutes*
+
 What a model keeps while it writes are keys and values. With `h` heads of queries but only `g` of keys and values
 (grouped-query attention) it keeps h/g times less. Query heads stand in groups of `h / g` **neighbours**: with h = 6
 and g = 2, query heads 0, 1 and 2 look into key head 0, and query heads 3, 4 and 5 into key head 1, and they average
@@ -633,6 +768,24 @@ the values of the same head.
 
 `grouped_attention(Q, K, V)` returns the output (B, h, T, d) of **causal** attention: token t sees tokens 0 to t.
 Scores are divided by $\sqrt d$; they may be as large as ±10,000.
+
+<details><summary>Hint 1</summary>
+
+Which axis of `K` has to become longer, and in which order do its heads come for h = 4 and g = 2?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Heads that share keys* in the chapter on several heads. `np.repeat` and `np.tile` differ in just this order.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+With h heads of keys and values it is causal attention as you know it, with each row's largest score subtracted.
+
+</details>
 """
 
 
@@ -702,6 +855,8 @@ def _(rng):
 r"""
 ## Exercise 8: attention that remembers (6 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 50 minutes*
+
 A model writes one token at a time. If it read the whole text again for each of them, it would compute the same keys and
 values over and over. So it keeps them. Write the module `CachedAttention(d_model, n_heads, n_groups)` with
 `d_head = d_model / n_heads` and exactly four layers with parameters, all `nn.Linear` without bias:
@@ -738,6 +893,27 @@ rest, cache = attention(x[:, 4:], cache)  # places 4 to 6; the cache holds 7
 
 In the second call token 5 is the second of three new ones: it sees tokens 0 to 3 from the cache and the new tokens 4
 and 5, but not token 6.
+
+<details><summary>Hint 1</summary>
+
+Where can you read off how many tokens have been read before? Which places have the new tokens, and which the keys of
+the cache?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The cache changes nothing* in the chapter. The mask is `(T_new, T_so_far)`: a row has the query's place, a column the
+key's. When may it look?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Project, cut into heads, turn what is new, put old and new together along the axis of tokens, share out to the groups,
+masked softmax, merge, `W_O`. At which of these moments have keys and values the shape that the cache must have?
+
+</details>
 """
 
 
@@ -1020,6 +1196,8 @@ print(f"bigram floor {BIGRAM_FLOOR:.3f}, best {BEST:.3f}")
 """
 ## Exercise 9: train it (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 Write `train_language_model(steps, seed)`: it makes a **new** `SmallModel()`, makes its `loss_of(model, rows)` small on rows
 of `TRAIN` for `steps` steps, and returns the trained model.
 
@@ -1030,6 +1208,26 @@ of `TRAIN` for `steps` steps, and returns the trained model.
 - **The same seed gives the same model**, whatever has been drawn before, and another seed another one: call
   `set_seed(seed)` before the model is made, and draw with PyTorch alone.
 - `VAL` is for looking only: nothing is learned from it. `steps` may be 0; then the model is as new.
+
+<details><summary>Hint 1</summary>
+
+Which shape have the rows that `loss_of` takes? How can rows be cut out of one long text at random places?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Training, against the floors* in the chapter. A column of first places plus a row 0, 1, 2, … is a table of places.
+Which is the last place at which a row may begin?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Seed, model, optimiser; `steps` times: rows, loss, old gradients away, new gradients, step; the model is returned.
+Zero steps need no case of their own.
+
+</details>
 """
 
 
@@ -1214,6 +1412,8 @@ report([[*text.split(), "."] for text in show_text(TRAIN).split(" .")[:50]])
 """
 ## Exercise 10: greedy or drawn? (2 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 20 minutes*
+
 Let a trained model write 50 sentences at temperature 0, at 1 and at 2, and at temperature 2 with `top_k=3` or
 `top_p=0.5`. The figures of 50 sentences of `TRAIN` stand above. (No points for this cell; the answer below needs its
 numbers.)
@@ -1235,6 +1435,26 @@ Answer in four to six sentences, with **your numbers**. (1) Compare greedy text 
 temperature 1: what does each have that the other lacks, and why does the likeliest *next* token, taken again and
 again, not make a text like those of `TRAIN`? (2) What happens at temperature 2, and which part of it do top-k or
 top-p mend, and how?
+
+<details><summary>Hint 1</summary>
+
+How many different sentences are there at temperature 0? Could it be otherwise, when each begins in the same way?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Compare each row of figures with that of `TRAIN`: what does a text have that somebody who always takes the maximum
+never writes?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+(2) Some words gain probability as the temperature rises: which, how many are they, and what happens to them in top-k
+and top-p?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "greedy-or-drawn", "solution": true, "points": 2}
@@ -1261,6 +1481,8 @@ variety (about 0.5).
 """
 ## Exercise 11: what the cache costs and saves (2 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A model of L layers with h heads of width d_head, of which g are heads of keys and values, writes a text of T tokens.
 All T tokens go through the model, the last one too. Answer in three to five sentences or with formulas. (1) How many
 numbers does its cache hold at the end, and what do grouped keys save? (2) How many scores does it compute in all, per
@@ -1270,6 +1492,26 @@ not done again with the cache.
 A *score* is one product of a query with a key, that of a token with itself included. Without the cache you may count
 the scores that the mask removes or leave them out; say which. (Who counts T − 1 tokens, since nothing has to be read
 after the last one, is as right; what counts is the power of T.)
+
+<details><summary>Hint 1</summary>
+
+What is kept of one token in one layer? Exercise 8 has its shapes.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Keep what was computed* in the chapter. Write down the number of scores for tokens 1, 2 and 3, with and without the
+cache.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Then sum up: 1 + 2 + … + T, and 1 + 4 + … + T² or what you counted. For the last question follow an old token through
+a layer that reads it once more.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "what-the-cache-costs", "solution": true, "points": 2}

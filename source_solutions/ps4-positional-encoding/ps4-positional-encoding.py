@@ -21,12 +21,15 @@ a person. Plan three hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -59,6 +62,8 @@ def attention_without_positions(X):
 r"""
 ## Exercise 1: does the order matter? (4 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 20 minutes*
+
 A function `f` of a sequence is *permutation equivariant* if shuffling its tokens first and shuffling its results
 afterwards is the same: $f(X[\text{perm}]) = f(X)[\text{perm}]$. Write a function that measures how far `f` is from it:
 
@@ -66,6 +71,24 @@ $$\text{gap} = \max\,\bigl|\,f(X[\text{perm}]) - f(X)[\text{perm}]\,\bigr|$$
 
 over all entries. `X` is (T, d); `f` returns one array whose **first axis is T** and which may have no, one or several
 further axes; `perm` is an index array that holds each of 0 … T−1 once. You may call `f` as often as you like.
+
+<details><summary>Hint 1</summary>
+
+Two arrays are compared. In which of them are the rows of the input shuffled, and in which those of the result?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The formula stands above. An index array on the first axis picks rows, whatever axes follow.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two calls of `f`, one difference, one number.
+
+</details>
 """
 
 
@@ -174,6 +197,8 @@ def _(rng):
 r"""
 ## Exercise 2: sinusoids (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 The table of sinusoidal encodings has a row for each position t = 0 … T−1 and a column for each j = 0 … d−1. Column j has
 the angle
 
@@ -182,6 +207,26 @@ $$a_{t,j} = \frac{t}{10000^{\,2\lfloor j/2\rfloor/d}}$$
 and the table holds $\sin a_{t,j}$ in the **even** columns (0, 2, …) and $\cos a_{t,j}$ in the **odd** ones: sine and
 cosine of the same angle stand side by side. `d` may be odd; then the last column is a sine, and the exponent has this
 odd d in it.
+
+<details><summary>Hint 1</summary>
+
+Which columns share an angle? Write down the exponents of columns 0 to 4 for d = 5.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The hands of a clock* in the chapter. Positions as a column and exponents as a row: which shape does the table of
+angles have?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+First the table of all angles, for all columns. Then sines in every second column from 0 on, cosines in every second
+from 1 on. An odd d needs no case of its own.
+
+</details>
 """
 
 
@@ -246,12 +291,32 @@ def _(rng):
 r"""
 ## Exercise 3: adding positions makes four terms (3 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 Let token i be the sum $x_i + p_i$ of its content and its position, and token j likewise, and let the score of query i
 and key j be the plain dot product $(x_i + p_i)\cdot(x_j + p_j)$. Multiply out, and return the four terms in the order
 
 $$x_i\cdot x_j,\qquad x_i\cdot p_j,\qquad p_i\cdot x_j,\qquad p_i\cdot p_j$$
 
 as a tuple, a list or an array of four numbers. Nothing is scaled.
+
+<details><summary>Hint 1</summary>
+
+Multiply out (a + b)(c + d): how many products are there?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Which of the four knows contents only, and which one positions only? The order stands in the task.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four dot products of vectors, nothing else.
+
+</details>
 """
 
 
@@ -309,8 +374,28 @@ def _(rng):
 """
 ## Exercise 4: concatenating positions leaves two (2 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 Now content and position stand **side by side**: token i is $(x_i, p_i)$ and token j is $(x_j, p_j)$. Return their dot
 product, one number. The contents have the width $d_x$, the positions another width $d_p$. Nothing is scaled.
+
+<details><summary>Hint 1</summary>
+
+Write both tokens as lists of $d_x + d_p$ numbers. Which entries meet in the dot product?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Add or concatenate?* in the chapter. Which of the terms of exercise 3 cannot occur?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Put side by side and multiply, or add what is left of exercise 3: both are right.
+
+</details>
 """
 
 
@@ -357,6 +442,8 @@ def _(rng):
 r"""
 ## Exercise 5: the bias that equals concatenation (3 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 10 minutes*
+
 Concatenated positions add to the score of query i and key j a number that does not depend on the contents: a bias
 $\pi_{ij}$. With the positions' own queries in the rows of `P_q` and keys in the rows of `P_k`, it is
 $\pi_{ij} = p^{q}_i\cdot p^{k}_j$. Return the whole table, a row for each query. Nothing is scaled, and the rows may be
@@ -364,6 +451,24 @@ anything, not only sinusoids.
 
 (Try it with `P_q = P_k = sinusoidal_encoding(6, 8)`: along each diagonal all entries are the same, so that the bias
 depends on i − j alone. Is it so for random rows?)
+
+<details><summary>Hint 1</summary>
+
+A row for each query, a column for each key: which shape has the table?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Every row of one array with every row of another: you wrote it in problem set 0.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One product, without a loop.
+
+</details>
 """
 
 
@@ -417,6 +522,8 @@ def _(rng):
 r"""
 ## Exercise 6: moving by a fixed distance is linear (4 points)
 
+*Difficulty ●●●●○ · importance ●●●○○ · about 30 minutes*
+
 Write PE[t] for row t of the sinusoidal table of width d. For every distance δ there is one matrix (d, d), the same for
 **all** t, with
 
@@ -424,6 +531,27 @@ $$\text{PE}[t+\delta] = \text{shift\_matrix}(\delta, d)\;\text{PE}[t]$$
 
 (PE[t] as a column). Find it from the formulas for $\sin(a+b)$ and $\cos(a+b)$. `d` is even; `delta` is any whole
 number, also zero or negative. It is judged by what it does with rows of the table: the result may be off by **1e-5**.
+
+<details><summary>Hint 1</summary>
+
+Begin with d = 2: a row of the table is sin a, cos a. How can sin(a + b) and cos(a + b) be written with these two, if
+b is fixed?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*One matrix for every step* in the chapter. Write it as a table of 2 × 2 numbers times the column (sin a, cos a). Does
+a occur in the table?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+With more columns each pair has an angle of its own, and pairs do not mix. Where is the matrix zero? For `delta = 0`
+it has to be the identity, and twice the shift by 1 is the shift by 2.
+
+</details>
 """
 
 
@@ -498,6 +626,8 @@ def _(rng):
 r"""
 ## Exercise 7: turning by the position (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 Rotary encoding adds nothing; it turns each pair of columns (2i, 2i+1) of a query or key by the angle that the sinusoids
 have there. For the token at position t and the pair $(x, y)$ in the columns 2i and 2i+1,
 
@@ -508,6 +638,26 @@ real numbers, not necessarily 0, 1, 2, …; the same for the whole batch.
 
 (What it is good for: the dot product of two turned vectors depends on their positions only through the difference. And
 how does `shift_matrix` fit in? It is the transpose of the rotation by δ.)
+
+<details><summary>Hint 1</summary>
+
+How many angles are there for T tokens of width d, and which shape has their table?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Take even and odd columns apart, `(..., T, d / 2)` each: the formula is about one of these and one of those. The
+angles are those of exercise 2.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Angles, the two halves, two new halves, and back: x and y of a pair are neighbours again. Either write into every
+second column of a new array, or stack along a new last axis and reshape.
+
+</details>
 """
 
 
@@ -598,11 +748,33 @@ def _(rng):
 """
 ## Exercise 8: a task that needs order (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 30 minutes*
+
 Six to ten sentences. (1) Name a task on sequences whose right answer depends on the order of the tokens, and give **two
 sequences of the same tokens** with the right answer of each. (2) Explain why a network that consists of self-attention
 without positions and without a mask, followed by the average of its outputs, must give both the same answer; say what
 exercise 1 has to do with it. (3) What do positional encodings change in this argument? (4) Name a task for which such a
 network needs no positions, and say why not.
+
+<details><summary>Hint 1</summary>
+
+Which question about a sentence gets another answer when two of its words change places?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+For (2): follow the shuffled tokens through scores, weights, outputs and average. What happens to the numbers at each
+step?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four parts, as numbered. (3) asks what happens to the *rows* that enter; (4) wants a question whose answer collects or
+counts.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "needs-order", "solution": true, "points": 4}

@@ -21,12 +21,15 @@ are graded automatically, and 3, for the written answer, by a person. Plan three
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -52,11 +55,32 @@ import numpy as np
 r"""
 ## Exercise 1: layer norm (6 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 25 minutes*
+
 $$\mu = \frac1d\sum_j x_j, \qquad \sigma^2 = \frac1d\sum_j (x_j-\mu)^2, \qquad
 y_j = \gamma_j\,\frac{x_j-\mu}{\sqrt{\sigma^2+\varepsilon}} + \beta_j$$
 
 for every token by itself, that is, along the last axis, whatever the number of leading axes (also none). A token whose
 entries are all equal, and any token of width 1, becomes $\beta$.
+
+<details><summary>Hint 1</summary>
+
+How many means are there for `x` of shape `(B, T, d)`, and which shape lets each be subtracted from its own token?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*One group of numbers* in the chapter. Is the variance biased or unbiased, and where does eps stand?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Deviation, variance, quotient, then gamma and beta. Entries that are all equal need no case of their own: what is
+their deviation?
+
+</details>
 """
 
 
@@ -154,6 +178,8 @@ def _(rng):
 """
 ## Exercise 2: batch norm (8 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 35 minutes*
+
 Batch norm takes mean and variance of every **column**, over the N examples of a batch, and keeps running values of both
 for the time when there is no batch. `x` is `(N, d)`.
 
@@ -165,6 +191,26 @@ for the time when there is no batch. `x` is `(N, d)`.
   like, and the running values are returned as they came.
 
 The arrays that come in are never changed, the running values neither: return new arrays.
+
+<details><summary>Hint 1</summary>
+
+Over which axis of `(N, d)` is averaged, and how many means come out?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+In training there are two variances: one makes `y`, the other goes into the running value. Which of them divides by N
+− 1? (NumPy's `var` has `ddof`.)
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two branches decide which mean and variance are used and what is returned as running values. The line that normalises
+is the same in both. And `+=` on an argument changes it.
+
+</details>
 """
 
 
@@ -284,11 +330,31 @@ def _(rng):
 r"""
 ## Exercise 3: RMS norm (4 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 15 minutes*
+
 Many recent models leave the mean and $\beta$ out and divide by the root of the mean square alone:
 
 $$y_j = \gamma_j\,\frac{x_j}{\sqrt{\frac1d\sum_k x_k^2+\varepsilon}}$$
 
 for every token by itself, with any number of leading axes. `eps` stands inside the root here as well.
+
+<details><summary>Hint 1</summary>
+
+What is left out, compared with layer norm?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*RMS norm: leave the mean out* in the chapter. In which order do square, mean and root come?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One expression; the reduced axis is kept.
+
+</details>
 """
 
 
@@ -368,6 +434,8 @@ def _(rng):
 r"""
 ## Exercise 4: the gradient of layer norm (7 points)
 
+*Difficulty ●●●●● · importance ●●●○○ · about 45 minutes*
+
 Let $L$ be a loss and `dy` its gradient by the output of `layer_norm`: `dy[..., j]` is $\partial L/\partial y_j$ of that
 token. Work out the gradients by the three inputs.
 
@@ -377,6 +445,27 @@ token. Work out the gradients by the three inputs.
 - `dgamma` and `dbeta`, `(d,)`: all tokens share $\gamma$ and $\beta$, so these sum over **all** leading axes.
 
 Derive it on paper. To test yourself, move one entry of `x` by ±0.00001 and watch the sum of `dy * layer_norm(x, gamma, beta)`.
+
+<details><summary>Hint 1</summary>
+
+Over which axes are `dgamma` and `dbeta` summed if x has three axes? And if it has one?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Begin with the two easy ones. For `dx` write down the three ways from $x_k$ to the loss, directly, through $\mu$ and
+through $\sigma^2$, each with its own derivative.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+All three parts share the division by the root. One is $g$ itself; the two others take something away: a mean over the
+width, and something that is proportional to $\hat x$ with a mean as its factor. For a check: the entries of `dx` of
+one token sum to 0.
+
+</details>
 """
 
 
@@ -488,6 +577,8 @@ def _(rng):
 r"""
 ## Exercise 5: where the norm stands (5 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 A block of a transformer adds what its sublayer $f$ (attention, or the network after it) says to its input. The norm
 stands in one of two places:
 
@@ -496,6 +587,25 @@ stands in one of two places:
 
 `sublayer` is a function that takes an array of the shape of `x` and returns one of the same shape. Call it exactly once:
 it may be costly. LN is layer norm with `gamma`, `beta` and eps = 1e-5.
+
+<details><summary>Hint 1</summary>
+
+In which of the two orders does the sublayer see normalised tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The two formulas of the task, word for word; the layer norm is yours of exercise 1.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A branch for each order, and in each of them one call of `sublayer` and one of `layer_norm`. `x +=` would change the
+input.
+
+</details>
 """
 
 
@@ -603,6 +713,8 @@ def _(rng):
 """
 ## Exercise 6: which statistics are there? (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A recurrent network reads a batch of five sequences with **8, 6, 6, 3 and 2** tokens, step by step. Sequences that have ended
 take no part any more (their padding does not count). Steps are counted from 1. Batch norm would take mean and variance of
 each feature over the sequences at the same time step, with statistics (and running values) for every step of its own; layer
@@ -616,6 +728,24 @@ norm takes them over the features of each token. To estimate a variance takes at
 | `"step_9"` | After training on such batches, one sequence of 9 tokens comes in for evaluation. Whose statistics exist at step 9? | `"batch"`, `"layer"`, `"both"` or `"neither"` |
 
 Collect them in a dict called `statistics_answers`. Each is worth half a point; one point is for the cell below.
+
+<details><summary>Hint 1</summary>
+
+Draw five bars of 8, 6, 6, 3 and 2 squares, one below the other, and count the squares in each column.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+How many values does a variance take at least? From which numbers does each of the norms take it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+For `"step_9"`: who must have seen a step 9 before, and who needs the token alone?
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "statistics", "solution": true}
@@ -678,9 +808,31 @@ def _(rng):
 """
 ## Exercise 7: why batch norm suits recurrent networks badly (3 points)
 
+*Difficulty ●●●○○ · importance ●●●○○ · about 25 minutes*
+
 Answer in five to eight sentences. (1) What happens in training to the statistics of the later time steps, when the
 sequences of a batch differ in length? (2) What goes wrong in evaluation, where the running values are used? Name one thing. (3) Why does layer norm have
 neither of these troubles?
+
+<details><summary>Hint 1</summary>
+
+How many sequences are left at the later steps of exercise 6?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Batch norm and unequal lengths* in the chapter. What does evaluation need that only training can have provided, and
+for which steps is it there?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three parts: the estimates in training; what is missing or poor in evaluation; over which numbers layer norm takes its
+statistics, and what follows for lengths, batches and modes.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "batch-norm-in-rnns", "solution": true, "points": 3}
