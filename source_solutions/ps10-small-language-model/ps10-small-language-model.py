@@ -58,6 +58,39 @@ parts in the place of wrong ones.)
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps10-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps10-helpers"}
 import itertools
 import math
@@ -163,6 +196,7 @@ def apply_merges(text, merges):
 
 
 # %% nbgrader={"grade_id": "apply-merges-tests", "points": 3}
+# Examples of exercise 1: apply_merges
 tokens = apply_merges("the hat", [("t", "h")])
 assert tokens is not None, "apply_merges returned None. Is there a return?"
 assert not isinstance(tokens, str), "Return a list of tokens, not a text."
@@ -272,6 +306,7 @@ def byte_pair_merges(text, n_merges):
 
 
 # %% nbgrader={"grade_id": "byte-pair-merges-tests", "points": 5}
+# Examples of exercise 2: byte_pair_merges
 merges = byte_pair_merges("banana bandana", 1)
 assert merges is not None, "byte_pair_merges returned None. Is there a return?"
 assert [tuple(pair) for pair in merges] == [("a", "n")], (
@@ -392,6 +427,7 @@ def next_token_loss(logits, tokens):
 
 
 # %% nbgrader={"grade_id": "next-token-loss-tests", "points": 3}
+# Examples of exercise 3: next_token_loss
 tokens = torch.tensor([[0, 2, 1]])
 chances = torch.tensor([[[0.2, 0.3, 0.5], [0.1, 0.25, 0.65], [0.7, 0.2, 0.1]]])
 loss = next_token_loss(chances.log(), tokens)
@@ -483,6 +519,7 @@ def perplexity(losses, counts):
 
 
 # %% nbgrader={"grade_id": "perplexity-tests", "points": 2}
+# Examples of exercise 4: perplexity
 one = perplexity(np.array([math.log(8)]), np.array([5.0]))
 assert one is not None, "perplexity returned None. Is there a return?"
 assert abs(one - 8) < 1e-6, f"A mean loss of ln 8 is a perplexity of 8, however long the text is; not {one}."
@@ -561,6 +598,7 @@ sampling_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "sampling-worksheet-tests", "points": 4}
+# Examples of exercise 5: sampling_answers
 sheet = sampling_answers
 assert isinstance(sheet, dict), 'sampling_answers should be a dict such as {"cold": [...], "top_k": ...}.'
 for entry, shape in {"cold": (5,), "top_k": (5,), "top_p": (5,), "perplexity": ()}.items():
@@ -681,6 +719,7 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 
 
 # %% nbgrader={"grade_id": "sampling-distribution-tests", "points": 6}
+# Examples of exercise 6: sampling_distribution
 logits = np.log([2.0, 8.0, 1.0, 4.0, 1.0])
 chances = sampling_distribution(logits)
 assert chances is not None, "sampling_distribution returned None. Is there a return?"
@@ -806,6 +845,7 @@ def grouped_attention(Q, K, V):
 
 
 # %% nbgrader={"grade_id": "grouped-attention-tests", "points": 3}
+# Examples of exercise 7: grouped_attention
 # Four heads that ask with zeros look evenly at all they see; the two heads of values hold 1, 3 and 10, 30.
 V = np.array([[[[1.0], [3.0]], [[10.0], [30.0]]]])
 output = grouped_attention(np.zeros((1, 4, 2, 1)), np.ones((1, 2, 2, 1)), V)
@@ -961,6 +1001,7 @@ class CachedAttention(nn.Module):
 
 
 # %% nbgrader={"grade_id": "cached-attention-tests", "points": 6}
+# Examples of exercise 8: CachedAttention
 attention = CachedAttention(16, 4, 2)  # heads of width 4
 for name, rows in {"W_Q": 16, "W_K": 8, "W_V": 8, "W_O": 16}.items():
     layer = getattr(attention, name)
@@ -1253,6 +1294,7 @@ def train_language_model(steps, seed):
 
 
 # %% nbgrader={"grade_id": "train-language-model-tests", "points": 4}
+# Examples of exercise 9: train_language_model
 model = train_language_model(200, 1)
 assert model is not None, "train_language_model returned None. Is there a return?"
 assert not isinstance(model, (tuple, list, float)), "Return the SmallModel that was made and trained, and nothing else."
@@ -1536,5 +1578,9 @@ instead of about T²/2.
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps10-summary"}
+where_you_stand()

@@ -46,6 +46,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps2-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps2-helpers"}
 import zlib
 from functools import lru_cache
@@ -191,6 +224,7 @@ self_attention_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "self-attention-worksheet-tests", "points": 6}
+# Examples of exercise 1: self_attention_answers
 sheet = self_attention_answers
 assert isinstance(sheet, dict), 'self_attention_answers should be a dict such as {"Q": ..., "K": ...}.'
 for entry, shape in {
@@ -310,6 +344,7 @@ cross_attention_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "cross-attention-worksheet-tests", "points": 4}
+# Examples of exercise 2: cross_attention_answers
 sheet = cross_attention_answers
 assert isinstance(sheet, dict), 'cross_attention_answers should be a dict such as {"Q": ..., "K": ...}.'
 for entry, shape in {
@@ -400,6 +435,7 @@ def argmax_attention(q, K, V):
 
 
 # %% nbgrader={"grade_id": "argmax-attention-tests", "points": 3}
+# Examples of exercise 3: argmax_attention
 query = np.array([1.0, 1.0, 2.0])
 keys = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0], [5.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 values = np.array([[2.0, 0.0], [1.0, 4.0], [0.0, -1.0], [1.0, 0.0]])
@@ -506,6 +542,7 @@ answer_gradient = "c"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "gradient-choice-tests", "points": 1}
+# Examples of exercise 4: answer_gradient
 # Your letter is checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference
@@ -629,6 +666,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 
 
 # %% nbgrader={"grade_id": "scaled-dot-product-attention-tests", "points": 8}
+# Examples of exercise 5: scaled_dot_product_attention
 # One query, two keys, d_k = 4. The products are 2 ln 3 and 0, the scores ln 3 and 0, so exp gives 3 and 1.
 queries = np.array([[2.0, 0.0, 0.0, 0.0]])
 keys = np.array([[np.log(3), 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 5.0]])
@@ -873,6 +911,7 @@ def self_attention(X, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "self-attention-tests", "points": 3}
+# Examples of exercise 6: self_attention
 # The worked example of the book: three tokens of width 4, d_k = d_v = 2.
 tokens = np.array([[1, -1, 0, 2], [0, -1, 2, 1], [-2, 2, -1, 0.0]])
 to_query = np.array([[0, 1], [1, 0], [-0.5, 0], [1, 1]])
@@ -985,6 +1024,7 @@ def self_attention_columns(X, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "self-attention-columns-tests", "points": 3}
+# Examples of exercise 7: self_attention_columns
 # The example of exercise 6 turned over: three tokens in three columns.
 tokens = np.array([[1, -1, 0, 2], [0, -1, 2, 1], [-2, 2, -1, 0.0]]).T
 to_query = np.array([[0, 1], [1, 0], [-0.5, 0], [1, 1]]).T
@@ -1093,6 +1133,7 @@ def cross_attention(X_q, X_kv, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "cross-attention-tests", "points": 2}
+# Examples of exercise 8: cross_attention
 # The second worked example of the book: two tokens ask, four answer.
 asking = np.array([[-1, 1, 0], [0, 1, 0.0]])
 answering = np.array([[-1, 1], [0, 1], [1, 1], [2, 0.0]])
@@ -1202,6 +1243,7 @@ def attention_multiplications(L, D):
 
 
 # %% nbgrader={"grade_id": "attention-multiplications-tests", "points": 2}
+# Examples of exercise 9: attention_multiplications
 count = attention_multiplications(1, 1)
 assert count is not None, "attention_multiplications returned None. Is there a return?"
 assert count == 2, "One token of width 1: one multiplication for the score, one for the average. Two in all."
@@ -1333,5 +1375,9 @@ what is taken: that is in the values, and a large weight on a value close to zer
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps2-summary"}
+where_you_stand()

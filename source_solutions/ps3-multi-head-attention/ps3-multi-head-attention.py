@@ -49,6 +49,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps3-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps3-helpers"}
 import zlib
 
@@ -131,6 +164,7 @@ def split_heads(X, n_heads):
 
 
 # %% nbgrader={"grade_id": "split-heads-tests", "points": 4}
+# Examples of exercise 1: split_heads
 # Three tokens of width 4. The first digit is the token, the second the column.
 tokens = np.array([[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33.0]]])
 heads = split_heads(tokens, 2)
@@ -214,6 +248,7 @@ def merge_heads(X):
 
 
 # %% nbgrader={"grade_id": "merge-heads-tests", "points": 3}
+# Examples of exercise 2: merge_heads
 # Two heads, three tokens, width 2: the hundreds are the head, the tens the token.
 heads = np.array([[[[10, 11], [20, 21], [30, 31]], [[110, 111], [120, 121], [130, 131.0]]]])
 merged = merge_heads(heads)
@@ -316,6 +351,7 @@ attention_shapes = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "attention-shapes-tests", "points": 4}
+# Examples of exercise 3: attention_shapes
 assert isinstance(attention_shapes, dict), 'attention_shapes should be a dict such as {"tokens": (2, 3, 4), ...}.'
 for entry in ["tokens", "q", "k", "v", "map", "z_per_head", "z"]:
     assert entry in attention_shapes, f'The entry "{entry}" is missing.'
@@ -409,6 +445,7 @@ def causal_mask(T):
 
 
 # %% nbgrader={"grade_id": "causal-mask-tests", "points": 2}
+# Examples of exercise 4: causal_mask
 mask = causal_mask(3)
 assert mask is not None, "causal_mask returned None. Is there a return?"
 assert np.shape(mask) == (3, 3), f"Three tokens: the mask is (3, 3), not {np.shape(mask)}."
@@ -473,6 +510,7 @@ def padding_mask(lengths, T):
 
 
 # %% nbgrader={"grade_id": "padding-mask-tests", "points": 3}
+# Examples of exercise 4: padding_mask
 mask = padding_mask([2, 4], 4)
 assert mask is not None, "padding_mask returned None. Is there a return?"
 assert np.shape(mask) == (2, 1, 1, 4), (
@@ -568,6 +606,7 @@ def multi_head_attention(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
 
 
 # %% nbgrader={"grade_id": "multi-head-attention-tests", "points": 8}
+# Examples of exercise 5: multi_head_attention
 # One token of width 4 asks two others, with two heads of width 2 and identity matrices for W_Q, W_K and W_V.
 # Head 0 has the scores ln 3 and 0, head 1 the scores 0 and ln 3: they look at different tokens.
 asking = np.sqrt(2) * np.log(3) * np.array([[[1, 0, 0, 1.0]]])
@@ -779,6 +818,7 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% nbgrader={"grade_id": "multi-head-module-tests", "points": 8}
+# Examples of exercise 6: MultiHeadAttention
 model = MultiHeadAttention(8, 2)
 theirs = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
 for name in ["W_Q", "W_K", "W_V", "W_O"]:
@@ -1033,5 +1073,9 @@ scores are dot products of vectors of width d_head, so a head of width 1 or 2 ca
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps3-summary"}
+where_you_stand()

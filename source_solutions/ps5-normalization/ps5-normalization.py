@@ -48,6 +48,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps5-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps5-imports"}
 import numpy as np
 
@@ -99,6 +132,7 @@ def layer_norm(x, gamma, beta, eps=1e-5):
 
 
 # %% nbgrader={"grade_id": "layer-norm-tests", "points": 6}
+# Examples of exercise 1: layer_norm
 # Row 0 has mean 4 and deviations -3, -1, 1, 3: variance (9 + 1 + 1 + 9) / 4 = 5. Row 1 is ten times row 0.
 tokens = np.array([[1.0, 3, 5, 7], [10, 30, 50, 70]])
 ones, zeros = np.ones(4), np.zeros(4)
@@ -235,6 +269,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, training, momentum=0.1
 
 
 # %% nbgrader={"grade_id": "batch-norm-tests", "points": 8}
+# Examples of exercise 2: batch_norm
 # Four examples with two features. Column 0: mean 4, squared deviations 9 + 1 + 1 + 9 = 20. Column 1: mean 0, sum 16.
 batch = np.array([[1.0, 2], [3, -2], [5, 2], [7, -2]])
 ones, zeros = np.ones(2), np.zeros(2)
@@ -371,6 +406,7 @@ def rms_norm(x, gamma, eps=1e-6):
 
 
 # %% nbgrader={"grade_id": "rms-norm-tests", "points": 4}
+# Examples of exercise 3: rms_norm
 # Row 0 has the squares 1, 1, 49, 49: their mean is 25, its root 5.
 tokens = np.array([[1.0, 1, 7, -7], [2, 2, 14, -14]])
 result = rms_norm(tokens, np.ones(4))
@@ -491,6 +527,7 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
 
 
 # %% nbgrader={"grade_id": "layer-norm-backward-tests", "points": 7}
+# Examples of exercise 4: layer_norm_backward
 # Two tokens that are normalised already (mean 0, variance 1), so with eps = 0 the root is 1.
 tokens = np.array([[1.0, 1, -1, -1], [1, -1, 1, -1]])
 gamma, upstream = np.array([1.0, 2, 1, 1]), np.array([[1.0, 0, 0, 0], [0, 2, 0, 0]])
@@ -625,6 +662,7 @@ def residual_block(x, sublayer, gamma, beta, order):
 
 
 # %% nbgrader={"grade_id": "residual-block-tests", "points": 5}
+# Examples of exercise 5: residual_block
 # A token with mean 0 and variance 9, and a sublayer that doubles. The norm divides this token by 3.
 tokens = np.array([[3.0, -3, 3, -3]])
 ones, zeros = np.ones(4), np.zeros(4)
@@ -760,6 +798,7 @@ statistics_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "statistics-tests", "points": 3}
+# Examples of exercise 6: statistics_answers
 assert isinstance(statistics_answers, dict), 'statistics_answers should be a dict such as {"sequences": [...], ...}.'
 for entry in ["sequences", "batch_until", "layer_until", "step_9"]:
     assert entry in statistics_answers, f'The entry "{entry}" is missing.'
@@ -861,5 +900,9 @@ batch, and does the same in training and in evaluation.
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps5-summary"}
+where_you_stand()

@@ -55,6 +55,39 @@ costs nothing later on.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps7-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps7-helpers"}
 import itertools
 import zlib
@@ -194,6 +227,7 @@ class Head:
 
 
 # %% nbgrader={"grade_id": "head-tests", "points": 5}
+# Examples of exercise 1: Head
 # Two tokens of two kinds, d_qk = 4. Token 0 asks with (2 ln 3, 0, 0, 0), and its own key is (1, 0, 0, 0).
 to_query = np.array([[2 * np.log(3), 0, 0, 0], [0, 0, 0, 0.0]])
 to_key = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
@@ -358,6 +392,7 @@ def content_head(n_tokens):
 
 
 # %% nbgrader={"grade_id": "content-head-tests", "points": 5}
+# Examples of exercise 2: content_head
 matrices = content_head(3)
 assert isinstance(matrices, dict), 'content_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
 for name in ("W_Q", "W_K", "W_V"):
@@ -475,6 +510,7 @@ def position_head(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "position-head-tests", "points": 4}
+# Examples of exercise 3: position_head
 matrices = position_head(3, 6)
 assert isinstance(matrices, dict), "position_head returns a dict with W_Q, W_K, W_V and positions."
 for name in ("W_Q", "W_K", "W_V", "positions"):
@@ -608,6 +644,7 @@ def variant_head(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "variant-head-tests", "points": 4}
+# Examples of exercise 4: variant_head
 matrices = variant_head(3, 6)
 assert isinstance(matrices, dict), "variant_head returns a dict with W_Q, W_K, W_V and positions."
 for name in ("W_Q", "W_K", "W_V", "positions"):
@@ -737,6 +774,7 @@ def score_gap(W_Q, W_K, X, right):
 
 
 # %% nbgrader={"grade_id": "score-gap-tests", "points": 4}
+# Examples of exercise 5: score_gap
 # d_qk = 4, so the products are halved. Query 1 has the scores 4, 3, 1 with its three keys, query 2 has 0, 5, 2.
 to_query = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0.0]])
 to_key = 2 * np.array([[4, 0, 0, 0], [3, 5, 0, 0], [1, 2, 0, 0.0]])
@@ -873,6 +911,7 @@ def same_head(a, b, X, atol):
 
 
 # %% nbgrader={"grade_id": "same-head-tests", "points": 3}
+# Examples of exercise 6: same_head
 X = np.eye(2)
 weights = np.array([[0.75, 0.25], [0.5, 0.5]])
 output = np.array([[1.0, 0.0, 2.0], [0.0, 4.0, 0.0]])
@@ -1069,6 +1108,7 @@ class LearnedHead(nn.Module):
 
 
 # %% nbgrader={"grade_id": "learned-head-tests", "points": 5}
+# Examples of exercise 7: LearnedHead
 head = LearnedHead(2, 4, 3)
 for name in ("W_Q", "W_K", "W_V"):
     assert getattr(head, name).bias is None, f"{name} is a linear layer without bias: nn.Linear(..., bias=False)."
@@ -1420,6 +1460,7 @@ def unique_head(n_tokens):
 
 
 # %% nbgrader={"grade_id": "unique-head-tests", "points": 2}
+# Examples of exercise 10: unique_head
 matrices = unique_head(3)
 assert isinstance(matrices, dict), 'unique_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
 for name in ("W_Q", "W_K", "W_V"):
@@ -1640,6 +1681,7 @@ def induction_circuit(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "induction-circuit-tests", "points": 3}
+# Examples of exercise 11: induction_circuit
 matrices = induction_circuit(3, 6)
 assert isinstance(matrices, dict), "induction_circuit returns a dict with seven entries."
 for name in ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2", "positions"):
@@ -1729,5 +1771,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps7-summary"}
+where_you_stand()

@@ -58,6 +58,39 @@ this is what makes the order of the matrix products a matter of choice.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps8-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps8-helpers"}
 import itertools
 import math
@@ -134,6 +167,7 @@ def feature_map(X, order=2):
 
 
 # %% nbgrader={"grade_id": "feature-map-tests", "points": 8}
+# Examples of exercise 1: feature_map
 q, k = np.array([[1.0, 2.0]]), np.array([[0.5, -1.0], [2.0, 1.0]])  # the products of q with the two k are -1.5 and 4
 phi_q, phi_k = feature_map(q), feature_map(k)
 assert phi_q is not None, "feature_map returned None. Is there a return?"
@@ -287,6 +321,7 @@ def feature_dimension(D, order):
 
 
 # %% nbgrader={"grade_id": "feature-dimension-tests", "points": 3}
+# Examples of exercise 2: feature_dimension
 count = feature_dimension(3, 1)
 assert count is not None, "feature_dimension returned None. Is there a return?"
 assert count == 4, "Order 1: the 1 and the three entries themselves, 4 in all."
@@ -370,6 +405,7 @@ def linear_attention(Q, K, V, order=2):
 
 
 # %% nbgrader={"grade_id": "linear-attention-tests", "points": 8}
+# Examples of exercise 3: linear_attention
 Q = np.array([[1.0, 0.0], [0.0, 2.0]])
 K = np.array([[2.0, 0.0], [0.0, 1.0]])
 V = np.array([[6.0, 0.0], [0.0, 12.0]])
@@ -510,6 +546,7 @@ def multiplications(L, D, order):
 
 
 # %% nbgrader={"grade_id": "multiplications-tests", "points": 3}
+# Examples of exercise 4: multiplications
 count = multiplications(1, 1, 1)
 assert count is not None, "multiplications returned None. Is there a return?"
 assert count == 6, "One token of width 1 and order 1 has M = 2 features: 2 + 2 for the products, 2 for the sum below."
@@ -579,6 +616,7 @@ answer_cheaper_from = [48, 2162, 526]
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "cheaper-choice-tests", "points": 3}
+# Examples of exercise 5: answer_cheaper_from
 # Your numbers are checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference, to_array
@@ -647,6 +685,7 @@ answer_orders = [1, 3, 5]
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "normaliser-choice-tests", "points": 1}
+# Examples of exercise 6: answer_orders
 # Your list is checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference, to_array
@@ -780,6 +819,7 @@ def attention_step(state, q, k, v, order=2):
 
 
 # %% nbgrader={"grade_id": "attention-step-tests", "points": 5}
+# Examples of exercise 8: attention_step
 Q = np.array([[1.0, 0.0], [0.0, 2.0]])
 K = np.array([[2.0, 0.0], [0.0, 1.0]])
 V = np.array([[6.0, 0.0], [0.0, 12.0]])
@@ -947,6 +987,7 @@ def delta_attention(Q, K, V, beta):
 
 
 # %% nbgrader={"grade_id": "delta-attention-tests", "points": 4}
+# Examples of exercise 9: delta_attention
 keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # the first key comes again
 values = np.array([[3.0, 1.0], [5.0, 5.0], [7.0, 2.0]])
 output = delta_attention(keys, keys, values, np.ones(3))
@@ -1005,5 +1046,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps8-summary"}
+where_you_stand()

@@ -50,6 +50,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps9-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps9-helpers"}
 import math
 
@@ -105,6 +138,7 @@ def conv_output_size(n, kernel, stride=1, padding=0):
 
 
 # %% nbgrader={"grade_id": "conv-output-size-tests", "points": 4}
+# Examples of exercise 1: conv_output_size
 size = conv_output_size(5, 3)
 assert size is not None, "conv_output_size returned None. Is there a return?"
 assert np.shape(size) == (), f"Return one number, not something of shape {np.shape(size)}."
@@ -220,6 +254,7 @@ def parameter_count(layers):
 
 
 # %% nbgrader={"grade_id": "parameter-count-tests", "points": 4}
+# Examples of exercise 2: parameter_count
 count = parameter_count([("linear", 5, 3)])
 assert count is not None, "parameter_count returned None. Is there a return?"
 assert np.shape(count) == (), f"Return one number for all layers together, not something of shape {np.shape(count)}."
@@ -351,6 +386,7 @@ def pooled_cnn():
 
 
 # %% nbgrader={"grade_id": "pooled-cnn-tests", "points": 5}
+# Examples of exercise 3: pooled_cnn
 model = pooled_cnn()
 assert model is not None, "pooled_cnn returned None. Is there a return?"
 parameters = [(name, parameter.detach()) for name, parameter in model.named_parameters()]
@@ -457,6 +493,7 @@ def strided_cnn():
 
 
 # %% nbgrader={"grade_id": "strided-cnn-tests", "points": 4}
+# Examples of exercise 4: strided_cnn
 model = strided_cnn()
 assert model is not None, "strided_cnn returned None. Is there a return?"
 parameters = [(name, parameter.detach()) for name, parameter in model.named_parameters()]
@@ -554,6 +591,7 @@ def path_length(kind, n, k=3):
 
 
 # %% nbgrader={"grade_id": "path-length-tests", "points": 4}
+# Examples of exercise 5: path_length
 steps = path_length("attention", 9)
 assert steps is not None, "path_length returned None. Is there a return?"
 assert np.shape(steps) == (), f"Return one number, not something of shape {np.shape(steps)}."
@@ -659,6 +697,7 @@ def layer_cost(kind, n, d, k=3):
 
 
 # %% nbgrader={"grade_id": "layer-cost-tests", "points": 4}
+# Examples of exercise 6: layer_cost
 cost = layer_cost("attention", 8, 16)
 assert cost is not None, "layer_cost returned None. Is there a return?"
 assert np.shape(cost) == (), f"Return one number, not something of shape {np.shape(cost)}."
@@ -1041,6 +1080,7 @@ def mixing_matrix(kind, numbers):
 
 
 # %% nbgrader={"grade_id": "mixing-matrix-tests", "points": 5}
+# Examples of exercise 9: mixing_matrix
 A = mixing_matrix("convolution", ([1.0, 10.0, 100.0], 4))
 assert A is not None, "mixing_matrix returned None. Is there a return?"
 assert np.shape(A) == (4, 4), f"Four tokens: A is (4, 4), not {np.shape(A)}."
@@ -1097,5 +1137,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps9-summary"}
+where_you_stand()
