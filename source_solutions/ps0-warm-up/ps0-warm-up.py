@@ -93,6 +93,17 @@ numbers up to ±10,000, in float64 and in float32. `np.exp(10000)` is infinite, 
 the same number from all $z_j$ does not change the result: which number keeps every exponent at or below 0? Two rows of one
 array may lie far apart, say around 10,000 and around −10,000, and each needs its own.
 
+**A picture** (the hotter, the more even; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+for temperature in (0.3, 1, 3):
+    plt.plot(softmax(np.linspace(-2, 2, 9) / temperature), "o-", label=f"divided by {temperature}")
+plt.legend()
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 For `z` of shape `(2, 3)` and `axis=-1`: how many largest numbers are there, and which shape must they have so that

@@ -327,7 +327,7 @@ assert np.shape(alpha) == (4,), f"Four annotations, four weights: alpha has shap
 assert np.shape(context) == (3,), (
     f"The context is an average of annotations of width 3: its shape is (3,), not {np.shape(context)}."
 )
-assert np.isclose(np.sum(alpha), 1), "The weights should sum to 1."
+assert np.isclose(np.sum(np.asarray(alpha)), 1), "The weights should sum to 1."
 assert np.allclose(alpha, [0.2926, 0.2048, 0.0638, 0.4387], atol=1e-3), (
     "The scores are 1.5232, 1.1665, 0 and 1.9281; their exponentials, divided by the sum of these, are the weights."
 )
@@ -446,7 +446,7 @@ assert alignment is not None, "alignment_matrix returned None. Is there a return
 assert np.shape(alignment) == (3, 4), (
     f"Three states look at four annotations: the alignment has shape (3, 4), not {np.shape(alignment)}."
 )
-assert np.allclose(np.sum(alignment, axis=1), 1), (
+assert np.allclose(np.sum(np.asarray(alignment), axis=1), 1), (
     "Each state has one whole of attention to give away: the rows sum to 1, the columns need not."
 )
 assert np.allclose(alignment[0], attend(states[0], annotations, from_state, from_annotation, direction)[0]), (
@@ -579,6 +579,7 @@ alignment_reading = {
 # Examples of exercise 4: alignment_reading
 reading = alignment_reading
 assert isinstance(reading, dict), 'alignment_reading should be a dict such as {"reads": [1, 2, ...], ...}.'
+reading = {entry: list(found) if isinstance(found, set) else found for entry, found in reading.items()}
 for entry, count, most in [
     ("reads", 7, 6),
     ("three_times", 1, 6),
@@ -617,7 +618,8 @@ def judge_reading(*entries):
     for entry in entries:
         if entry not in alignment_reading:
             fail(f'The entry "{entry}" is missing.')
-        found = to_array(alignment_reading[entry], f'"{entry}"').ravel()
+        found = alignment_reading[entry]
+        found = to_array(list(found) if isinstance(found, set) else found, f'"{entry}"').ravel()
         if entry == "crossing":
             found = np.sort(found)
         if found.shape != np.shape(right[entry]):

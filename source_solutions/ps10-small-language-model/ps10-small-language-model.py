@@ -673,6 +673,18 @@ def _():
 
 (No token is drawn here: that is left to the function `write` below, with `rng.choice`.)
 
+**A picture** (what each setting leaves of the same logits; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+logits = np.log([8.0, 5, 3, 2, 1, 0.5])
+for i, how in enumerate([dict(), dict(temperature=0.5), dict(temperature=2), dict(top_k=3), dict(top_p=0.6)]):
+    plt.bar(np.arange(6) + 0.15 * i, sampling_distribution(logits, **how), width=0.15, label=str(how))
+plt.legend()
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 After each step: which tokens are left, and do you still know which number each of them has?

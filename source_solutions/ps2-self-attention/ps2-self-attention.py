@@ -618,6 +618,17 @@ with the softmax over the keys. Write it for any number of leading axes (none, o
 
 The inputs stay as they are. No infinities or NaN come in.
 
+**A picture** (who looks at whom, without a mask and with a causal one; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+X = np.random.default_rng(0).normal(size=(8, 4))
+for mask in (None, np.tri(8, dtype=bool)):
+    plt.matshow(scaled_dot_product_attention(X, X, X, mask)[1], cmap="Blues", vmin=0)
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 Which two axes of `K` change places, if any number of axes may stand before them? Along which axis does the softmax
@@ -676,7 +687,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "Return two thing
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (1, 2), f"One query and two keys give weights (1, 2), not {np.shape(weights)}."
 assert np.shape(output) == (1, 3), f"One query, values of width 3: output (1, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=-1), 1), "The weights of a query sum to 1 over the keys."
+assert np.allclose(np.sum(np.asarray(weights), axis=-1), 1), "The weights of a query sum to 1 over the keys."
 assert not np.allclose(weights, [[0.9, 0.1]]), "[0.9, 0.1] comes without the division by sqrt(d_k)."
 assert np.allclose(weights, [[0.75, 0.25]]), "The scores ln 3 and 0 give weights 3 : 1, that is [0.75, 0.25]."
 assert np.allclose(output, [[3, 1, 6]]), "The output is 0.75 of the first value plus 0.25 of the second."
@@ -922,7 +933,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "Return two thing
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (3, 3), f"Three tokens look at three tokens: weights (3, 3), not {np.shape(weights)}."
 assert np.shape(output) == (3, 2), f"Three tokens, values of width 2: output (3, 2), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=-1), 1), "The weights of each query, that is each row, sum to 1."
+assert np.allclose(np.sum(np.asarray(weights), axis=-1), 1), "The weights of each query, that is each row, sum to 1."
 assert np.allclose(weights[2], [0.5875, 0.4125, 0], atol=1e-4), (
     "Token 3 has the products 8.5, 8 and -13.25 with the keys. Divided by sqrt(2), they give .5875, .4125 and 0. "
     "Is Q made with W_Q and K with W_K? Is the scale the square root of the width of the keys?"
@@ -1037,7 +1048,9 @@ assert np.shape(weights) == (3, 3), (
     f"Three tokens look at three tokens: weights (3, 3), not {np.shape(weights)}. A (2, 2) map compares features."
 )
 assert np.shape(output) == (2, 3), f"Three tokens in columns, values of width 2: (2, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=1), 1), "Row = query: the rows of the weights sum to 1, not the columns."
+assert np.allclose(np.sum(np.asarray(weights), axis=1), 1), (
+    "Row = query: the rows of the weights sum to 1, not the columns."
+)
 assert np.allclose(weights[2], [0.5875, 0.4125, 0], atol=1e-4), "Row 3 belongs to token 3: .5875, .4125 and 0."
 assert np.allclose(output[:, 2], [1.056, 0.356], atol=1e-3), (
     "Column 3 of the output is the average of the columns of V with the weights in row 3."

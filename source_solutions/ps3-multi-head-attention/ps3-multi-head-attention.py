@@ -568,6 +568,19 @@ There are no biases. The four matrices are `(d_model, d_model)`, and exactly the
 You may call `scaled_dot_product_attention`, which stands at the top of this notebook and takes any leading axes, and
 your functions from exercises 1 and 2.
 
+**A picture** (four heads, four maps of the same tokens; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+rng = np.random.default_rng(0)
+X, (W_Q, W_K, W_V, W_O) = rng.normal(size=(1, 8, 16)), rng.normal(size=(4, 16, 16)) / 3
+_, weights = multi_head_attention(X, X, W_Q, W_K, W_V, W_O, n_heads=4)
+for ax, head in zip(plt.subplots(1, 4, figsize=(10, 3))[1], weights[0], strict=True):
+    ax.imshow(head, cmap="Blues", vmin=0)
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 Follow one array from `(B, T_q, d_model)` to `(B, T_q, d_model)`: which shapes does it have on the way?

@@ -242,6 +242,17 @@ and the table holds $\sin a_{t,j}$ in the **even** columns (0, 2, …) and $\cos
 cosine of the same angle stand side by side. `d` may be odd; then the last column is a sine, and the exponent has this
 odd d in it.
 
+**A picture** (fast columns on the left, slow ones on the right; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+plt.imshow(sinusoidal_encoding(60, 32), cmap="RdBu", aspect="auto")
+plt.xlabel("column")
+plt.ylabel("position")
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 Which columns share an angle? Write down the exponents of columns 0 to 4 for d = 5.
@@ -373,7 +384,9 @@ x_j, p_j = np.array([3.0, 1.0]), np.array([0.0, 100.0])
 terms = additive_score_terms(x_i, p_i, x_j, p_j)
 assert terms is not None, "additive_score_terms returned None. Is there a return?"
 assert np.shape(terms) == (4,), f"Four numbers are asked for, not something of shape {np.shape(terms)}."
-assert np.isclose(np.sum(terms), (x_i + p_i) @ (x_j + p_j)), "The four terms add up to the whole score, here 233."
+assert np.isclose(np.sum(np.asarray(terms)), (x_i + p_i) @ (x_j + p_j)), (
+    "The four terms add up to the whole score, here 233."
+)
 assert np.allclose(terms, [5, 200, 30, 0]), (
     "x_i . x_j = 5, x_i . p_j = 200, p_i . x_j = 30, p_i . p_j = 0. Mind the order of the two in the middle."
 )

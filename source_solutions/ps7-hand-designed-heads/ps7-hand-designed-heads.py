@@ -238,7 +238,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "forward returns 
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (2, 2), f"Two tokens look at two tokens: weights (2, 2), not {np.shape(weights)}."
 assert np.shape(output) == (2, 3), f"Two tokens, values of width 3: output (2, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=1), 1), "Row = query: each row of the weights sums to 1."
+assert np.allclose(np.sum(np.asarray(weights), axis=1), 1), "Row = query: each row of the weights sums to 1."
 assert not np.allclose(weights[0], [0.9, 0.1]), "[0.9, 0.1] comes without the division by the root of d_qk."
 assert np.allclose(weights, [[0.75, 0.25], [0.5, 0.5]]), "The scores ln 3 and 0 give 3 : 1; equal scores give halves."
 assert np.allclose(output[0], [3, 1, 6]), "The output is 0.75 of the first value plus 0.25 of the second."

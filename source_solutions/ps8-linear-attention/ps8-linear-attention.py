@@ -125,6 +125,20 @@ Only the products are compared: the features may stand in any order, have any si
 necessary (as in the double sum above, where $x_ix_j$ and $x_jx_i$ are both there). What is asked is that φ(x) is the
 exact finite vector, the same function for queries and keys and for every row by itself.
 
+**A picture** (how well the polynomial follows the exponential; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+t = np.linspace(-3, 3, 61)[:, None]
+plt.plot(t, np.exp(t), "k", label="exp")
+for order in (1, 2, 4):
+    plt.plot(t, feature_map(t, order) @ feature_map(np.ones((1, 1)), order).T, label=f"order {order}")
+plt.ylim(-3, 10)
+plt.legend()
+plt.show()
+```
+
 <details><summary>Hint 1</summary>
 
 Multiply out (q · k)²/2 for D = 2. Which products of entries of k appear, and with which factors?
