@@ -209,10 +209,13 @@ _render = mistune.create_markdown(renderer=_Markdown(escape=True), plugins=["tab
 _cleaner = bleach.sanitizer.Cleaner(tags=_TAGS, attributes=_allowed, protocols={"http", "https", "mailto"}, strip=False)
 
 
+_FOLD = re.compile(r"^<details><summary>([^<\n]*)</summary>$|^</details>$", re.M)  # a hint in a task
+
+
 @lru_cache(maxsize=64)
 def markdown(text: str) -> Markup:
-    """Markdown by a student or marker as clean HTML; mathematics stays text; too long or too deep stays plain."""
-    text = clean(text)
+    """Markdown as clean HTML, folds shown open; mathematics stays text; too long or too deep stays plain."""
+    text = _FOLD.sub(lambda fold: f"**{fold[1]}**" if fold[1] else "", clean(text))
     if len(text) <= MARKDOWN_CHARACTERS and text.count("\n") <= MARKDOWN_LINES:
         # Nested hundreds of levels deep it is nobody's answer, but it must not stop the class.
         with contextlib.suppress(RecursionError):

@@ -21,12 +21,15 @@ book. 23 points, all graded automatically. Plan one to two hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE`: replace that
    line and the `raise NotImplementedError()` below it. You may add cells of your own; every other cell is put back to its
    original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 **Conventions** in this set
 
@@ -40,12 +43,47 @@ book. 23 points, all graded automatically. Plan one to two hours.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps0-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps0-imports"}
 import numpy as np
 
 # %% [markdown] nbgrader={"grade_id": "softmax-task"}
 r"""
 ## Exercise 1: softmax (8 points)
+
+*Difficulty ●●○○○ · importance ●●●●● · about 25 minutes*
 
 $$\operatorname{softmax}(z)_j = \frac{e^{z_j}}{\sum_k e^{z_k}}$$
 
@@ -54,6 +92,38 @@ axes, along any of them (`axis` counts from the front or, if negative, from the 
 numbers up to ±10,000, in float64 and in float32. `np.exp(10000)` is infinite, so the formula as it stands gives NaN. Subtracting
 the same number from all $z_j$ does not change the result: which number keeps every exponent at or below 0? Two rows of one
 array may lie far apart, say around 10,000 and around −10,000, and each needs its own.
+
+**A picture** (the hotter, the more even; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+for temperature in (0.3, 1, 3):
+    plt.plot(softmax(np.linspace(-2, 2, 9) / temperature), "o-", label=f"divided by {temperature}")
+plt.legend()
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+For `z` of shape `(2, 3)` and `axis=-1`: how many largest numbers are there, and which shape must they have so that
+each can be subtracted from its own row?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The task names the trick: the same number may be subtracted from all entries that are summed together. `keepdims=True`
+keeps the axis along which you reduce, so that the result still fits to `z`.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three steps: what is to be subtracted, reduced along `axis`; the powers; a division by their sums, reduced along the
+same `axis`. Nothing is written into `z`.
+
+</details>
 """
 
 
@@ -71,6 +141,7 @@ def softmax(z, axis=-1):
 
 
 # %% nbgrader={"grade_id": "softmax-tests", "points": 8}
+# Examples of exercise 1: softmax
 weights = softmax(np.array([0, np.log(3), np.log(4)]))
 assert weights is not None, "softmax returned None. Is there a return?"
 assert np.shape(weights) == (3,), f"Three numbers in, three out: the shape is (3,), not {np.shape(weights)}."
@@ -148,6 +219,8 @@ def _(rng):
 r"""
 ## Exercise 2: weighted average (5 points)
 
+*Difficulty ●○○○○ · importance ●●●●● · about 15 minutes*
+
 Every row of `weights` belongs to one output, every row of `values` is something to be averaged:
 
 $$\text{output}_i = \sum_j \text{weights}_{ij}\,\text{values}_j$$
@@ -158,6 +231,27 @@ Two kinds of `weights` occur:
 - one row alone, `(T_k,)`, with `values` `(T_k, d_v)`: the result is `(d_v,)`.
 
 The weights are **used as given**: do not make them sum to 1. They may be negative or sum to something else.
+
+<details><summary>Hint 1</summary>
+
+Say the shapes aloud: `(T_q, T_k)` and `(T_k, d_v)` give `(T_q, d_v)`. Which axis disappears, and what has happened to
+it?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+In the formula the sum over j runs along the last axis of the first array and the last but one of the second. Which
+product of arrays is defined just so? What does it do with leading axes, and with a first array that has one axis
+only?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One expression serves both kinds of weights: there is no case to tell apart, and nothing to divide by.
+
+</details>
 """
 
 
@@ -175,6 +269,7 @@ def weighted_average(weights, values):
 
 
 # %% nbgrader={"grade_id": "weighted-average-tests", "points": 5}
+# Examples of exercise 2: weighted_average
 values = np.array([[4.0, 0], [0, 4], [8, 8]])
 one = weighted_average(np.array([0.5, 0.25, 0.25]), values)
 assert one is not None, "weighted_average returned None. Is there a return?"
@@ -240,12 +335,34 @@ def _(rng):
 """
 ## Exercise 3: everything with everything (6 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 20 minutes*
+
 Compare each of n vectors with each of m others: entry `[i, j]` of the result is the dot product of row i of `A` and row j
 of `B`. `A` is `(..., n, d)`, `B` is `(..., m, d)` with the same leading axes (any number, also none), and the result is
 `(..., n, m)`.
 
 Write it **without loops**: no `for`, no `while`, no comprehension. A loop over millions of pairs takes Python minutes;
 one product of arrays takes it a moment. (A point is given for this; a right answer with loops earns the others.)
+
+<details><summary>Hint 1</summary>
+
+Which shape must stand on the right of `A @ …`, so that `(..., n, m)` comes out?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Entry `[i, j]` of a matrix product is row i of the first times *column* j of the second. Where do your vectors stand
+in `B`?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One turn of axes, one product. Turn no more axes than necessary: try it with a batch of shape `(7, 2, 4)` and look at
+the shapes.
+
+</details>
 """
 
 
@@ -263,6 +380,7 @@ def pairwise_dot(A, B):
 
 
 # %% nbgrader={"grade_id": "pairwise-dot-tests", "points": 6}
+# Examples of exercise 3: pairwise_dot
 first, second = np.array([[1.0, 2], [0, 1], [3, 0]]), np.array([[1.0, 1], [2, -1]])
 products = pairwise_dot(first, second)
 assert products is not None, "pairwise_dot returned None. Is there a return?"
@@ -346,6 +464,8 @@ def _(rng):
 """
 ## Exercise 4: which shape comes out? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 Six products of NumPy arrays with these shapes:
 
 | array | shape | | array | shape |
@@ -367,6 +487,26 @@ Six products of NumPy arrays with these shapes:
 Give for each the shape of the result as a tuple, such as `(7,)` or `(7, 2)`, or the string `"error"` if NumPy refuses the
 product. Collect them in a dict called `product_shapes`, with the keys `"a"` to `"f"`. Decide before you try. Each is worth
 half a point; one point is for the cell below.
+
+<details><summary>Hint 1</summary>
+
+Write the last two axes of both arrays side by side. Which two numbers must agree for `@`, and which two are left?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+`@` takes all axes but the last two as batch axes. They are compared from the right: each pair has to be equal, or one
+of the two is 1 or missing. A vector on the right of `@` has one axis, which is used up.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`"e"` is no matrix product: find the shape of `w[:, None]` first. In `"f"` do the last two axes and the leading ones
+one after the other.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "product-shapes", "solution": true}
@@ -383,6 +523,7 @@ product_shapes = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "product-shapes-tests", "points": 4}
+# Examples of exercise 4: product_shapes
 assert isinstance(product_shapes, dict), 'product_shapes should be a dict such as {"a": (7, 2), ...}.'
 for entry in ["a", "b", "c", "d", "e", "f"]:
     assert entry in product_shapes, f'The entry "{entry}" is missing.'
@@ -445,5 +586,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps0-summary"}
+where_you_stand()

@@ -21,12 +21,15 @@ points: 33 are graded automatically, and 7, for the written answers, by a person
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -44,6 +47,39 @@ again with a right one in its place, so that one mistake costs only once.
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps1-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps1-helpers"}
 import io
@@ -124,12 +160,35 @@ class StepModule(nn.Module):
 r"""
 ## Exercise 1: additive scores (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 A decoder in the state $s$ asks each annotation $h_1, \dots, h_{T_x}$ of the encoder how well it fits:
 
 $$e_j = v \cdot \tanh(W_s s + W_h h_j).$$
 
 Both are first brought to the width $a$; $\tanh$ acts on each entry of the sum; the dot product with $v$ makes one number
 of it. The scores are asked for as they are, without a softmax and without any scale.
+
+<details><summary>Hint 1</summary>
+
+Which shape has `W_s @ s`? And which shape should hold the changed annotations, if all of them are made in one
+product?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+In the formula $h_j$ is a column, in `H` the annotations are rows: what becomes of the product with `W_h`? *Bahdanau's
+attention, by hand* in the chapter goes through it with numbers.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three steps: an array `(T_x, a)` to which the state's part is added in each row; the function that acts on each entry;
+a product that leaves `(T_x,)`.
+
+</details>
 """
 
 
@@ -147,6 +206,7 @@ def additive_scores(s, H, W_s, W_h, v):
 
 
 # %% nbgrader={"grade_id": "additive-scores-tests", "points": 4}
+# Examples of exercise 1: additive_scores
 # The example of the book: a state of width 2, four annotations of width 3, and a = 2.
 annotations = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0.0]])
 state = np.array([1.0, -1])
@@ -209,11 +269,32 @@ def _(rng):
 r"""
 ## Exercise 2: weights and context (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 15 minutes*
+
 A softmax turns the scores into weights, and the context is the average of the annotations with these weights:
 
 $$\alpha_j = \frac{e^{\,e_j}}{\sum_k e^{\,e_k}}, \qquad c = \sum_j \alpha_j h_j.$$
 
 Return both. You may call `additive_scores`.
+
+<details><summary>Hint 1</summary>
+
+How many weights are there, and what do they sum to? Which shape has the context?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The scores are exercise 1. Which number does the convention at the top of the notebook subtract before `exp`, and why?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Scores as a NumPy array, weights `(T_x,)`, and a product in which T_x disappears. Two things are returned, the weights
+first.
+
+</details>
 """
 
 
@@ -233,6 +314,7 @@ def attend(s, H, W_s, W_h, v):
 
 
 # %% nbgrader={"grade_id": "attend-tests", "points": 3}
+# Examples of exercise 2: attend
 annotations = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0.0]])
 state = np.array([1.0, -1])
 from_state = np.array([[1.0, 0], [0, 1]])
@@ -245,7 +327,7 @@ assert np.shape(alpha) == (4,), f"Four annotations, four weights: alpha has shap
 assert np.shape(context) == (3,), (
     f"The context is an average of annotations of width 3: its shape is (3,), not {np.shape(context)}."
 )
-assert np.isclose(np.sum(alpha), 1), "The weights should sum to 1."
+assert np.isclose(np.sum(np.asarray(alpha)), 1), "The weights should sum to 1."
 assert np.allclose(alpha, [0.2926, 0.2048, 0.0638, 0.4387], atol=1e-3), (
     "The scores are 1.5232, 1.1665, 0 and 1.9281; their exponentials, divided by the sum of these, are the weights."
 )
@@ -313,8 +395,28 @@ def _(rng):
 """
 ## Exercise 3: the alignment (3 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 10 minutes*
+
 Put the weights of all states of the decoder below one another: row $i$ holds the weights with which the state $s_i$ (row
 $i$ of `S`) looks at the annotations. You may call `attend` or `additive_scores`; a loop over the states is welcome.
+
+<details><summary>Hint 1</summary>
+
+How many rows has the result, and what does each of them sum to?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+One row belongs to one state: which of your functions makes it, and which of the two things that it returns is it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Go through the rows of `S`, collect, and make one array at the end.
+
+</details>
 """
 
 
@@ -333,6 +435,7 @@ def alignment_matrix(S, H, W_s, W_h, v):
 
 
 # %% nbgrader={"grade_id": "alignment-matrix-tests", "points": 3}
+# Examples of exercise 3: alignment_matrix
 annotations = np.array([[1, 0, 0], [0, 1, 0], [0, 0, 1], [1, 1, 0.0]])
 states = np.array([[1.0, -1], [-1, 1], [0, 0]])
 from_state = np.array([[1.0, 0], [0, 1]])
@@ -343,7 +446,7 @@ assert alignment is not None, "alignment_matrix returned None. Is there a return
 assert np.shape(alignment) == (3, 4), (
     f"Three states look at four annotations: the alignment has shape (3, 4), not {np.shape(alignment)}."
 )
-assert np.allclose(np.sum(alignment, axis=1), 1), (
+assert np.allclose(np.sum(np.asarray(alignment), axis=1), 1), (
     "Each state has one whole of attention to give away: the rows sum to 1, the columns need not."
 )
 assert np.allclose(alignment[0], attend(states[0], annotations, from_state, from_annotation, direction)[0]), (
@@ -405,6 +508,8 @@ def _(rng):
 """
 ## Exercise 4: read an alignment (4 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 20 minutes*
+
 A translator has read six words of one language and written seven of another. Both languages are invented, so nothing
 can be guessed from the meaning; all you have is **your** alignment, which the next cell prints and draws. A row belongs to a
 written word, a column to a read word. Answer by numbers, **counted from 1** as in the picture, in a dict called
@@ -428,6 +533,26 @@ alignment_reading = {
 
 You may look or compute. A point each is given for `"reads"`, for `"three_times"` and `"left_out"` together, and for
 `"crossing"` and `"undecided"` together; the fourth is for the cell below.
+
+<details><summary>Hint 1</summary>
+
+Write beside each row of the picture the number of the column with the largest weight. Are you counting from 1?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+All entries but `"undecided"` follow from these seven numbers: count how often each of 1 to 6 occurs, and look for the
+place where they go down.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+With code: NumPy has one function for the *place* of the largest entry along an axis, and one that counts whole
+numbers. Both count from 0. `"undecided"` asks for a row whose largest weight is small.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "alignment-picture"}
@@ -451,8 +576,10 @@ alignment_reading = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "alignment-reading-tests", "points": 4}
+# Examples of exercise 4: alignment_reading
 reading = alignment_reading
 assert isinstance(reading, dict), 'alignment_reading should be a dict such as {"reads": [1, 2, ...], ...}.'
+reading = {entry: list(found) if isinstance(found, set) else found for entry, found in reading.items()}
 for entry, count, most in [
     ("reads", 7, 6),
     ("three_times", 1, 6),
@@ -491,7 +618,8 @@ def judge_reading(*entries):
     for entry in entries:
         if entry not in alignment_reading:
             fail(f'The entry "{entry}" is missing.')
-        found = to_array(alignment_reading[entry], f'"{entry}"').ravel()
+        found = alignment_reading[entry]
+        found = to_array(list(found) if isinstance(found, set) else found, f'"{entry}"').ravel()
         if entry == "crossing":
             found = np.sort(found)
         if found.shape != np.shape(right[entry]):
@@ -521,12 +649,33 @@ def _(rng):
 """
 ## Exercise 5: Jaccard similarity (3 points)
 
+*Difficulty ●○○○○ · importance ●●○○○ · about 10 minutes*
+
 How alike are two texts? In this exercise: how many words they share, divided by how many occur in either. A word
 counts once, however often it occurs; its place does not matter.
 
 Here and in exercise 6, **the words of a text are `text.split()`**: what stands between spaces, line breaks or other white
 space. `"Dogs"` and `"dogs"` are two words, and so are `"dogs"` and `"dogs."`. A text without words is empty, also one of
 spaces only: two empty texts have similarity 1, an empty and another one 0.
+
+<details><summary>Hint 1</summary>
+
+Does it matter how often a word occurs? Which of Python's collections forgets that?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*How alike are two texts?* in the chapter. What is the quotient of two texts without words, before you have said
+anything about them?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Split both, deal with the case that both are empty, then one quotient.
+
+</details>
 """
 
 
@@ -546,6 +695,7 @@ def jaccard_similarity(a, b):
 
 
 # %% nbgrader={"grade_id": "jaccard-similarity-tests", "points": 3}
+# Examples of exercise 5: jaccard_similarity
 similarity = jaccard_similarity("three cold dogs", "tree cold dgos")
 assert similarity is not None, "jaccard_similarity returned None. Is there a return?"
 assert np.ndim(similarity) == 0, "Return one number."
@@ -595,12 +745,33 @@ def _(rng):
 r"""
 ## Exercise 6: cosine similarity (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 Now repetitions count. Each text becomes a vector with an entry for every word: how often it occurs there. The similarity
 is the cosine of the angle between the two vectors,
 
 $$\frac{x \cdot y}{\lVert x \rVert \, \lVert y \rVert}.$$
 
 Words and empty texts as in exercise 5: two empty texts have similarity 1, an empty and another one 0.
+
+<details><summary>Hint 1</summary>
+
+What are the two vectors for `a b b` and `b c`? They need an entry for the same words in the same order.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+`Counter` is imported: a word that it has not met counts 0. Below the line of the formula stand the lengths of both
+vectors.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Empty texts first (one of them, or both). Then: all words of either text, two vectors of counts, one quotient.
+
+</details>
 """
 
 
@@ -623,6 +794,7 @@ def cosine_similarity(a, b):
 
 
 # %% nbgrader={"grade_id": "cosine-similarity-tests", "points": 3}
+# Examples of exercise 6: cosine_similarity
 similarity = cosine_similarity("three cold dogs", "tree cold dgos")
 assert similarity is not None, "cosine_similarity returned None. Is there a return?"
 assert np.ndim(similarity) == 0, "Return one number."
@@ -674,6 +846,8 @@ def _(rng):
 r"""
 ## Exercise 7: Damerau–Levenshtein similarity (5 points)
 
+*Difficulty ●●●●○ · importance ●●○○○ · about 35 minutes*
+
 The third similarity compares **characters** in their order. The distance of two texts is the smallest number of edits
 that turn one into the other. An edit inserts a character, deletes one, replaces one by another, or **exchanges two
 neighbouring ones**; each counts 1. The similarity is
@@ -694,6 +868,26 @@ $d_{i0} = i$, $d_{0j} = j$, and $d_{ij}$ is the smallest of
 Every character counts as it is: spaces, too, and capitals differ from small letters. Only `""` is empty here. Two
 empty texts have similarity 1; `""` and `" "` have similarity 0. Texts have up to 100 characters; what tries out all
 edits one after another does not come to an end with these.
+
+<details><summary>Hint 1</summary>
+
+Fill the table for `ab` and `ba` by hand: it has 3 × 3 entries. Which of them is the answer?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Row 0 and column 0 belong to the empty text, so the table is one larger than the texts in each direction. The letters
+of the formula are counted from 1, those of Python from 0.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+The first row and column; two loops; the smallest of three numbers, and of a fourth where both texts have two letters
+to exchange. At the end the similarity, and the case of two empty texts.
+
+</details>
 """
 
 
@@ -720,6 +914,7 @@ def damerau_levenshtein_similarity(a, b):
 
 
 # %% nbgrader={"grade_id": "damerau-levenshtein-similarity-tests", "points": 5}
+# Examples of exercise 7: damerau_levenshtein_similarity
 similarity = damerau_levenshtein_similarity("dogs", "dog")
 assert similarity is not None, "damerau_levenshtein_similarity returned None. Is there a return?"
 assert np.ndim(similarity) == 0, "Return one number."
@@ -795,6 +990,8 @@ def _(rng):
 r"""
 ## Exercise 8: a decoder with attention (8 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 50 minutes*
+
 Now the decoder, as a PyTorch module, in Bahdanau's order. `AttentionDecoder(n_tokens, d_embed, d_hidden, d_annotation,
 d_attention)` has exactly these layers, under these names:
 
@@ -826,6 +1023,29 @@ It has no `forward`. Its method `step(y_prev, state, H, mask)` writes one token 
 
 Any of the sizes may be 1, also `B` and `T_x`: say which axis you squeeze. Work with tensors throughout; what goes through
 NumPy has no gradient. `step` keeps nothing for the next call: all it needs is in its arguments.
+
+<details><summary>Hint 1</summary>
+
+Write the shape beside every line. Where does what comes of `state` need an axis of size 1, so that it can be added to
+what comes of all annotations?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Exercise 1 was the first step for one sequence; `nn.Linear` acts on the last axis, whatever stands before it. The mask
+belongs between scores and softmax. What does the softmax leave in a row without a `True`, and what has to be done
+with it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`__init__`: six layers with the widths of the table. `step`: scores `(B, T_x)`, masked softmax, context `(B,
+d_annotation)`, the cell with the *previous* state, the output layer with the *new* one. Vectors are put side by side
+along the last axis.
+
+</details>
 """
 
 
@@ -865,6 +1085,7 @@ class AttentionDecoder(nn.Module):
 
 
 # %% nbgrader={"grade_id": "attention-decoder-tests", "points": 8}
+# Examples of exercise 8: AttentionDecoder
 model = AttentionDecoder(5, 2, 3, 4, 6)  # n_tokens, d_embed, d_hidden, d_annotation, d_attention
 for name, shape in [("embedding", (5, 2)), ("W_s", (6, 3)), ("W_h", (6, 4)), ("v", (1, 6)), ("output", (5, 7))]:
     found = tuple(getattr(model, name).weight.shape)
@@ -1130,6 +1351,8 @@ def _(rng):
 """
 ## Exercise 9: the bottleneck (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 In the chapter three translators learn to copy words of 2 to 16 letters, each with the same number of training steps. The
 table shows the share of letters that they copy right, in words of different lengths.
 
@@ -1143,6 +1366,27 @@ Answer in four to six sentences. (1) What is the bottleneck of a translator with
 and which of the two grows with the length of the word and which does not? (2) Somebody says: "The model without
 attention is just too small." Answer with numbers from the table. (3) Why does attention take the bottleneck away, and
 which numbers show that it still does not give "any length" for nothing?
+
+<details><summary>Hint 1</summary>
+
+What does the decoder without attention get of a word of 24 letters, and how many numbers is that? And of a word of 2
+letters?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+For (2) compare two rows of the table at the same length, together with their parameters. For (3) look at the columns
+beyond 16.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three parts, each with its evidence: what is fixed and what grows; what more parameters change; what attention reads
+from, and where its own row falls.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "bottleneck", "solution": true, "points": 3}
@@ -1170,6 +1414,8 @@ only. Beyond, the share falls to .86 at 20 letters and .74 at 24.
 # %% [markdown] nbgrader={"grade_id": "speech-curves-introduction"}
 """
 ## Exercise 10: two models that write down speech (4 points)
+
+*Difficulty ●●●○○ · importance ●●●●○ · about 25 minutes*
 
 The chapter trains two recognisers on 4,000 spoken phrases, one with attention and one without. The next cell draws their
 loss per letter after each of the 8 epochs of the training (with teacher forcing, that is, with the right letters as
@@ -1232,6 +1478,26 @@ was kept equal, and two of the measures. (2) Somebody says: "The model without a
 say? (3) Without attention, why is the Damerau–Levenshtein similarity so much higher than the Jaccard similarity? Use one
 of the outputs. (4) What happens to the model with attention when the voice is new, and what does this say about what
 attention does and does not repair?
+
+<details><summary>Hint 1</summary>
+
+For (2): how would the two curves of a model that overfits look towards the end? Compare them with those above.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+For (3): take one wrong output. Count the words that it shares with what was said, then look for letters that stand in
+the same order.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+For (1) and (4) numbers of both models are asked for, side by side. In (4) follow a new sound through the model: which
+part meets it first?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "speech-models", "solution": true, "points": 4}
@@ -1262,5 +1528,9 @@ bottleneck between encoder and decoder; it does not teach the encoder sounds it 
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps1-summary"}
+where_you_stand()

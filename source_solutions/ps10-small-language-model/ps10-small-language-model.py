@@ -29,12 +29,15 @@ automatically, and 4, for the written answers, by a person. Plan four hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once. (For exercise 9 the notebook itself puts right
@@ -54,6 +57,39 @@ parts in the place of wrong ones.)
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps10-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps10-helpers"}
 import itertools
@@ -102,6 +138,8 @@ def sampling_numbers(student_id):
 """
 ## Exercise 1: cut a text into tokens (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 15 minutes*
+
 Byte-pair encoding starts from single characters and glues neighbours together. A *merge* is a pair of tokens,
 `("t", "h")`, and says: wherever the token `t` stands directly before the token `h`, make one token `th` of the two.
 
@@ -113,6 +151,26 @@ list**, and returns the list of tokens.
 - A pair that does not occur changes nothing. What counts are the tokens as they are by then, not the characters: after
   `("b", "c")`, the merge `("a", "b")` finds nothing in `abc`, since its `b` has become part of `bc`.
 - Texts may be empty; any characters may occur.
+
+<details><summary>Hint 1</summary>
+
+After the first merge, what is compared with the second: characters or tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Tokens by merging* in the chapter. Think of one pass as copying the tokens into a new list: what do you do when the
+last one there and the one at hand are the pair?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A loop over the merges, in it a loop over the tokens with a fresh list. (`replace` on the text does not see where
+tokens begin and end.)
+
+</details>
 """
 
 
@@ -138,6 +196,7 @@ def apply_merges(text, merges):
 
 
 # %% nbgrader={"grade_id": "apply-merges-tests", "points": 3}
+# Examples of exercise 1: apply_merges
 tokens = apply_merges("the hat", [("t", "h")])
 assert tokens is not None, "apply_merges returned None. Is there a return?"
 assert not isinstance(tokens, str), "Return a list of tokens, not a text."
@@ -189,17 +248,41 @@ def _(rng):
 """
 ## Exercise 2: learn the merges (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 20 minutes*
+
 Which merges? Those that a text asks for. `byte_pair_merges(text, n_merges)` starts from the characters of the text and
 repeats: **count the pairs of neighbours, take the most frequent one as the next merge, and apply it**, before counting
 again. It returns the list of merges, in the order in which they were found.
 
 - Every place is counted: `aaa` holds the pair `("a", "a")` twice, although only one of them can be merged.
+- A space is a character like any other: pairs with it count, and a token may reach across it, such as `"e h"` in `the
+  hat`. (Many tokenizers cut a text at its spaces first. This one does not.)
 - Of several pairs that are equally frequent, the one that **comes first in the text**, as it is cut by then, is taken.
 - A pair that occurs only once is not worth a token: as soon as no pair occurs twice, it ends, with fewer merges than
   `n_merges`.
 
 `Counter` and `itertools.pairwise`, which are imported above, may help: a counter remembers in which order it met what
 it counts.
+
+<details><summary>Hint 1</summary>
+
+What is counted in the third round: the characters of the text, or the tokens after two merges?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Of several largest, `max` takes the one that it meets first. In which order does a counter go through what it has
+counted?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+At most `n_merges` rounds: the tokens by now, the counts, the best pair, stop or append. What if there is no pair at
+all?
+
+</details>
 """
 
 
@@ -223,6 +306,7 @@ def byte_pair_merges(text, n_merges):
 
 
 # %% nbgrader={"grade_id": "byte-pair-merges-tests", "points": 5}
+# Examples of exercise 2: byte_pair_merges
 merges = byte_pair_merges("banana bandana", 1)
 assert merges is not None, "byte_pair_merges returned None. Is there a return?"
 assert [tuple(pair) for pair in merges] == [("a", "n")], (
@@ -297,6 +381,8 @@ def _(rng):
 r"""
 ## Exercise 3: the loss (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 15 minutes*
+
 A language model reads `tokens` (B, T) and gives `logits` (B, T, V): those at place t were made from the tokens up to
 and with t, and are its opinion on **the next one**. Write `next_token_loss(logits, tokens)`: the mean of $-\log
 p(\text{right next token})$ over all predictions that can be judged, as a tensor with one number. The last place of
@@ -305,6 +391,26 @@ them.
 
 The logits are not yet probabilities, and they may be large: ±10,000 must not overflow. Gradients have to flow through
 your function to the logits.
+
+<details><summary>Hint 1</summary>
+
+Which T − 1 places of the logits can be judged, and by which T − 1 of the tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*What is learned: the next token* in the chapter. PyTorch has a function that takes logits, so that nothing overflows:
+which shapes does it want?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One place is cut off at the end of one, and at the beginning of the other. Then bring both to the shapes of that
+function.
+
+</details>
 """
 
 
@@ -321,6 +427,7 @@ def next_token_loss(logits, tokens):
 
 
 # %% nbgrader={"grade_id": "next-token-loss-tests", "points": 3}
+# Examples of exercise 3: next_token_loss
 tokens = torch.tensor([[0, 2, 1]])
 chances = torch.tensor([[[0.2, 0.3, 0.5], [0.1, 0.25, 0.65], [0.7, 0.2, 0.1]]])
 loss = next_token_loss(chances.log(), tokens)
@@ -371,11 +478,31 @@ def _(rng):
 r"""
 ## Exercise 4: perplexity (2 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 The perplexity is the exponential of the mean loss per token: a model with perplexity 10 is as unsure as somebody who
 draws one of ten tokens. A long text is read in pieces, since a model has a longest length. `losses` holds the
 **mean** loss of each piece, and `counts` the number of tokens that were predicted in it. The pieces differ in length.
 Write `perplexity(losses, counts)`: the perplexity of the **whole** text, as if all its tokens had been judged in one
 go.
+
+<details><summary>Hint 1</summary>
+
+A piece of 10 tokens has the mean loss 2. What is the sum of its losses?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Is the exponential taken of each piece, or once at the end?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A sum, another sum, a quotient, an exponential. Try the pieces of the example with 10 and 30 tokens, on paper as well.
+
+</details>
 """
 
 
@@ -392,6 +519,7 @@ def perplexity(losses, counts):
 
 
 # %% nbgrader={"grade_id": "perplexity-tests", "points": 2}
+# Examples of exercise 4: perplexity
 one = perplexity(np.array([math.log(8)]), np.array([5.0]))
 assert one is not None, "perplexity returned None. Is there a return?"
 assert abs(one - 8) < 1e-6, f"A mean loss of ln 8 is a perplexity of 8, however long the text is; not {one}."
@@ -416,6 +544,8 @@ def _(rng):
 r"""
 ## Exercise 5: sampling by hand (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 After some text a model has five candidates for the next token, numbered from 0 to 4, with the logits $\ln c_0, …, \ln
 c_4$. So at temperature 1 their probabilities are $c_i$ divided by the sum of all c. Your counts c, your threshold
 `top_p` and three chances are printed below. Work out, on paper or with code,
@@ -429,6 +559,26 @@ c_4$. So at temperature 1 their probabilities are $c_i$ divided by the sum of al
 
 Tokens that are not kept have probability 0, and the others are divided by their sum. Collect the entries in a dict
 called `sampling_answers`, as arrays, lists or numbers. Every number may be off by 0.002.
+
+<details><summary>Hint 1</summary>
+
+At temperature ½ each logit is twice as large. What does this make of $e^{\ln c}$?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*From probabilities to text* in the chapter. For `"top_p"`: order the counts, and add from the largest on until the
+sum reaches the threshold.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+What is kept is divided by *its own* sum. `"perplexity"` is exercise 4 with one piece of three tokens: which loss
+belongs to a chance?
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "sampling-worksheet", "solution": true}
@@ -448,6 +598,7 @@ sampling_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "sampling-worksheet-tests", "points": 4}
+# Examples of exercise 5: sampling_answers
 sheet = sampling_answers
 assert isinstance(sheet, dict), 'sampling_answers should be a dict such as {"cold": [...], "top_k": ...}.'
 for entry, shape in {"cold": (5,), "top_k": (5,), "top_p": (5,), "perplexity": ()}.items():
@@ -501,6 +652,8 @@ def _():
 """
 ## Exercise 6: what the next token is drawn from (6 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 35 minutes*
+
 `sampling_distribution(logits, temperature, top_k, top_p)` makes probabilities (V,) of logits (V,), in this order:
 
 1. **Temperature.** The logits are divided by it. At temperature 0 the first of the largest logits gets probability 1
@@ -514,9 +667,43 @@ def _():
 - Where tokens are equally likely, those with **smaller numbers** come first, in both steps.
 - Logits may be ±10,000, and −∞ for a token that is forbidden (at least one is finite); temperatures may be as small
   as 1e-3. Nothing overflows.
+- Rounding matters in one place only: at `top_p=1` all stay, even where your probabilities sum to 0.9999999999999999.
+  No other case comes so close to `top_p` that the last digits decide.
 - Entry i of the result belongs to token i, and a token that does not stay has exactly 0.
 
 (No token is drawn here: that is left to the function `write` below, with `rng.choice`.)
+
+**A picture** (what each setting leaves of the same logits; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+logits = np.log([8.0, 5, 3, 2, 1, 0.5])
+for i, how in enumerate([dict(), dict(temperature=0.5), dict(temperature=2), dict(top_k=3), dict(top_p=0.6)]):
+    plt.bar(np.arange(6) + 0.15 * i, sampling_distribution(logits, **how), width=0.15, label=str(how))
+plt.legend()
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+After each step: which tokens are left, and do you still know which number each of them has?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*From probabilities to text* in the chapter. What can be subtracted before a division by a small temperature, so that
+nothing overflows? And for top-p: is it the sum *before* a token that decides about it, or the sum *with* it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Order the tokens once, from the likeliest on, in a way that leaves equal ones as they were (`np.argsort` has
+`kind="stable"`). Then steps 2 and 4 only cut off ends; at last everything goes back to its number.
+
+</details>
 """
 
 
@@ -544,6 +731,7 @@ def sampling_distribution(logits, temperature=1.0, top_k=None, top_p=None):
 
 
 # %% nbgrader={"grade_id": "sampling-distribution-tests", "points": 6}
+# Examples of exercise 6: sampling_distribution
 logits = np.log([2.0, 8.0, 1.0, 4.0, 1.0])
 chances = sampling_distribution(logits)
 assert chances is not None, "sampling_distribution returned None. Is there a return?"
@@ -622,6 +810,8 @@ def _(rng):
 r"""
 ## Exercise 7: heads that share keys (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 15 minutes*
+
 What a model keeps while it writes are keys and values. With `h` heads of queries but only `g` of keys and values
 (grouped-query attention) it keeps h/g times less. Query heads stand in groups of `h / g` **neighbours**: with h = 6
 and g = 2, query heads 0, 1 and 2 look into key head 0, and query heads 3, 4 and 5 into key head 1, and they average
@@ -629,6 +819,24 @@ the values of the same head.
 
 `grouped_attention(Q, K, V)` returns the output (B, h, T, d) of **causal** attention: token t sees tokens 0 to t.
 Scores are divided by $\sqrt d$; they may be as large as ±10,000.
+
+<details><summary>Hint 1</summary>
+
+Which axis of `K` has to become longer, and in which order do its heads come for h = 4 and g = 2?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Heads that share keys* in the chapter on several heads. `np.repeat` and `np.tile` differ in just this order.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+With h heads of keys and values it is causal attention as you know it, with each row's largest score subtracted.
+
+</details>
 """
 
 
@@ -649,6 +857,7 @@ def grouped_attention(Q, K, V):
 
 
 # %% nbgrader={"grade_id": "grouped-attention-tests", "points": 3}
+# Examples of exercise 7: grouped_attention
 # Four heads that ask with zeros look evenly at all they see; the two heads of values hold 1, 3 and 10, 30.
 V = np.array([[[[1.0], [3.0]], [[10.0], [30.0]]]])
 output = grouped_attention(np.zeros((1, 4, 2, 1)), np.ones((1, 2, 2, 1)), V)
@@ -698,6 +907,8 @@ def _(rng):
 r"""
 ## Exercise 8: attention that remembers (6 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 50 minutes*
+
 A model writes one token at a time. If it read the whole text again for each of them, it would compute the same keys and
 values over and over. So it keeps them. Write the module `CachedAttention(d_model, n_heads, n_groups)` with
 `d_head = d_model / n_heads` and exactly four layers with parameters, all `nn.Linear` without bias:
@@ -724,6 +935,37 @@ them:
 However a text is cut into pieces, the outputs are the same as when it is read in one go. A cache is not changed: two
 different continuations can start from the same one. And nothing is kept in the module itself, so that several texts
 can be read in turns.
+
+Several new tokens may come at once, with a cache as without one. A text `x` of seven tokens, read in two pieces:
+
+```python
+first, cache = attention(x[:, :4])  # places 0 to 3; the cache holds 4 keys and 4 values for each group
+rest, cache = attention(x[:, 4:], cache)  # places 4 to 6; the cache holds 7
+```
+
+In the second call token 5 is the second of three new ones: it sees tokens 0 to 3 from the cache and the new tokens 4
+and 5, but not token 6.
+
+<details><summary>Hint 1</summary>
+
+Where can you read off how many tokens have been read before? Which places have the new tokens, and which the keys of
+the cache?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The cache changes nothing* in the chapter. The mask is `(T_new, T_so_far)`: a row has the query's place, a column the
+key's. When may it look?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Project, cut into heads, turn what is new, put old and new together along the axis of tokens, share out to the groups,
+masked softmax, merge, `W_O`. At which of these moments have keys and values the shape that the cache must have?
+
+</details>
 """
 
 
@@ -771,6 +1013,7 @@ class CachedAttention(nn.Module):
 
 
 # %% nbgrader={"grade_id": "cached-attention-tests", "points": 6}
+# Examples of exercise 8: CachedAttention
 attention = CachedAttention(16, 4, 2)  # heads of width 4
 for name, rows in {"W_Q": 16, "W_K": 8, "W_V": 8, "W_O": 16}.items():
     layer = getattr(attention, name)
@@ -796,6 +1039,11 @@ for t in range(4, 7):
     assert torch.allclose(step[:, 0], whole[:, t], atol=1e-4), (
         f"Token {t}, read alone with the cache, differs from token {t} read in one go. Has it the right place?"
     )
+_, cache = attention(x[:, :4])
+several, _ = attention(x[:, 4:], cache)
+assert torch.allclose(several, whole[:, 4:], atol=1e-4), (
+    "Tokens 4 to 6, read together with the cache of tokens 0 to 3, differ. Which of the seven may each of them see?"
+)
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, later, reference
 from set_checks import Attentions, tensor
@@ -1001,6 +1249,8 @@ print(f"bigram floor {BIGRAM_FLOOR:.3f}, best {BEST:.3f}")
 """
 ## Exercise 9: train it (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 Write `train_language_model(steps, seed)`: it makes a **new** `SmallModel()`, makes its `loss_of(model, rows)` small on rows
 of `TRAIN` for `steps` steps, and returns the trained model.
 
@@ -1011,6 +1261,26 @@ of `TRAIN` for `steps` steps, and returns the trained model.
 - **The same seed gives the same model**, whatever has been drawn before, and another seed another one: call
   `set_seed(seed)` before the model is made, and draw with PyTorch alone.
 - `VAL` is for looking only: nothing is learned from it. `steps` may be 0; then the model is as new.
+
+<details><summary>Hint 1</summary>
+
+Which shape have the rows that `loss_of` takes? How can rows be cut out of one long text at random places?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Training, against the floors* in the chapter. A column of first places plus a row 0, 1, 2, … is a table of places.
+Which is the last place at which a row may begin?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Seed, model, optimiser; `steps` times: rows, loss, old gradients away, new gradients, step; the model is returned.
+Zero steps need no case of their own.
+
+</details>
 """
 
 
@@ -1036,6 +1306,7 @@ def train_language_model(steps, seed):
 
 
 # %% nbgrader={"grade_id": "train-language-model-tests", "points": 4}
+# Examples of exercise 9: train_language_model
 model = train_language_model(200, 1)
 assert model is not None, "train_language_model returned None. Is there a return?"
 assert not isinstance(model, (tuple, list, float)), "Return the SmallModel that was made and trained, and nothing else."
@@ -1137,8 +1408,9 @@ def _(rng):
 ## Let it write
 
 `write(model, n, seed, ...)` writes n sentences, token by token, from your `sampling_distribution` and with the
-model's cache. `report` says how many of them are right sentences of the grammar and how many are different from all
-before.
+model's cache. It begins each sentence **anew**: with an empty cache, the model reads a full stop, and nothing of the
+sentences before. `report` prints the share of right sentences of the grammar and the share of different ones among
+all. The last lines of the cell print the same figures for 50 sentences of `TRAIN`, to compare with.
 """
 
 # %% nbgrader={"grade_id": "ps10-write"}
@@ -1186,12 +1458,19 @@ def report(sentences):
         print("   ", " ".join(words))
 
 
+print("50 sentences of TRAIN")
+report([[*text.split(), "."] for text in show_text(TRAIN).split(" .")[:50]])
+
+
 # %% [markdown] nbgrader={"grade_id": "compare-texts-task"}
 """
 ## Exercise 10: greedy or drawn? (2 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 20 minutes*
+
 Let a trained model write 50 sentences at temperature 0, at 1 and at 2, and at temperature 2 with `top_k=3` or
-`top_p=0.5`. (No points for this cell; the answer below needs its numbers.)
+`top_p=0.5`. The figures of 50 sentences of `TRAIN` stand above. (No points for this cell; the answer below needs its
+numbers.)
 """
 
 # %% nbgrader={"grade_id": "compare-texts", "solution": true}
@@ -1210,6 +1489,26 @@ Answer in four to six sentences, with **your numbers**. (1) Compare greedy text 
 temperature 1: what does each have that the other lacks, and why does the likeliest *next* token, taken again and
 again, not make a text like those of `TRAIN`? (2) What happens at temperature 2, and which part of it do top-k or
 top-p mend, and how?
+
+<details><summary>Hint 1</summary>
+
+How many different sentences are there at temperature 0? Could it be otherwise, when each begins in the same way?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Compare each row of figures with that of `TRAIN`: what does a text have that somebody who always takes the maximum
+never writes?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+(2) Some words gain probability as the temperature rises: which, how many are they, and what happens to them in top-k
+and top-p?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "greedy-or-drawn", "solution": true, "points": 2}
@@ -1236,11 +1535,37 @@ variety (about 0.5).
 """
 ## Exercise 11: what the cache costs and saves (2 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A model of L layers with h heads of width d_head, of which g are heads of keys and values, writes a text of T tokens.
-Answer in three to five sentences or with formulas. (1) How many numbers does its cache hold at the end, and what do
-grouped keys save? (2) How many scores (query times key) does it compute in all, per head and layer, with the cache,
-and how many if it read the whole text anew for every token? Name one more thing that is not done again with the
+All T tokens go through the model, the last one too. Answer in three to five sentences or with formulas. (1) How many
+numbers does its cache hold at the end, and what do grouped keys save? (2) How many scores does it compute in all, per
+head and layer, with the cache, and how many if it read the whole text anew for every token? Name one more thing that is
+not done again with the cache.
+
+A *score* is one product of a query with a key, that of a token with itself included. Without the cache you may count
+the scores that the mask removes or leave them out; say which. (Who counts T − 1 tokens, since nothing has to be read
+after the last one, is as right; what counts is the power of T.)
+
+<details><summary>Hint 1</summary>
+
+What is kept of one token in one layer? Exercise 8 has its shapes.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Keep what was computed* in the chapter. Write down the number of scores for tokens 1, 2 and 3, with and without the
 cache.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Then sum up: 1 + 2 + … + T, and 1 + 4 + … + T² or what you counted. For the last question follow an old token through
+a layer that reads it once more.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "what-the-cache-costs", "solution": true, "points": 2}
@@ -1265,5 +1590,9 @@ instead of about T²/2.
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps10-summary"}
+where_you_stand()

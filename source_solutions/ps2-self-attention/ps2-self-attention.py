@@ -20,12 +20,15 @@ of the book. 40 points: 32 are graded automatically, and 8, for the written answ
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -42,6 +45,39 @@ again with a right one in its place, so that one mistake costs only once.
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps2-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps2-helpers"}
 import zlib
@@ -115,6 +151,8 @@ def show(**arrays):
 r"""
 ## Exercise 1: self-attention by hand (6 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 25 minutes*
+
 Three tokens of width 4 stand in the rows of `X`. The queries, keys and values are $Q = XW_Q$, $K = XW_K$, $V = XW_V$
 with $d_k = d_v = 2$. Work out, on paper or with code,
 
@@ -141,6 +179,27 @@ Your numbers are drawn so that the two largest weights of every row are at least
 Every number may be off by 0.005. Give three decimals, and carry more in between. Queries, keys and values together,
 scores, weights, outputs and dominant inputs earn a point each; the sixth point is for the cell below. Each entry is
 compared with the right numbers, so a slip goes on into what you compute from it.
+
+<details><summary>Hint 1</summary>
+
+Which shapes have the queries, and the keys turned round? If a row belongs to a query, along which axis does the
+softmax sum to 1?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Worked example: self-attention* in the chapter does it with other numbers. Which number stands under the root here,
+and is the division before or after the softmax?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A chain, each link made of the one before: Q, K and V; scores; powers; their sums, row by row; weights; outputs; and
+the place of the largest weight, counted from 1.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "self-attention-worksheet", "solution": true}
@@ -165,6 +224,7 @@ self_attention_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "self-attention-worksheet-tests", "points": 6}
+# Examples of exercise 1: self_attention_answers
 sheet = self_attention_answers
 assert isinstance(sheet, dict), 'self_attention_answers should be a dict such as {"Q": ..., "K": ...}.'
 for entry, shape in {
@@ -229,6 +289,8 @@ def _():
 r"""
 ## Exercise 2: cross-attention by hand (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 15 minutes*
+
 Now two tokens ask (`X_q`, width 4) and four others answer (`X_kv`, width 2): $Q = X_qW_Q$, $K = X_{kv}W_K$,
 $V = X_{kv}W_V$, with $d_k = d_v = 3$. Collect in a dict called `cross_attention_answers`
 
@@ -241,6 +303,24 @@ $V = X_{kv}W_V$, with $d_k = d_v = 3$. Collect in a dict called `cross_attention
 | `"output"` | the weighted averages of the values | (2, 3) |
 
 As before, every number may be off by 0.005; arrays and nested lists are both fine.
+
+<details><summary>Hint 1</summary>
+
+Two tokens ask, four answer. Which arrays have two rows, and which have four?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Worked example: cross-attention* in the chapter. What has changed beside the origin of K and V? Look at $d_k$.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+The chain of exercise 1. Nothing in it needs as many queries as keys.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "cross-attention-worksheet", "solution": true}
@@ -264,6 +344,7 @@ cross_attention_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "cross-attention-worksheet-tests", "points": 4}
+# Examples of exercise 2: cross_attention_answers
 sheet = cross_attention_answers
 assert isinstance(sheet, dict), 'cross_attention_answers should be a dict such as {"Q": ..., "K": ...}.'
 for entry, shape in {
@@ -313,11 +394,31 @@ def _():
 """
 ## Exercise 3: take the best key only (3 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 The simplest way to look something up: compare the query with every key by the dot product, and return the value that
 belongs to the key with the largest one. If several keys share the largest product, **the first of them wins** (this is
 checked with whole numbers only, where equal really means equal).
 
 Here `q`, `K` and `V` have exactly the shapes of the docstring, without batch axes; T, d and d_v are at least 1.
+
+<details><summary>Hint 1</summary>
+
+`K` is `(T, d)`, `q` is `(d,)`: which product gives all T dot products at once?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+NumPy has a function for the *place* of the largest entry. Which place does it give if two are equal?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Products, place, row: three steps.
+
+</details>
 """
 
 
@@ -334,6 +435,7 @@ def argmax_attention(q, K, V):
 
 
 # %% nbgrader={"grade_id": "argmax-attention-tests", "points": 3}
+# Examples of exercise 3: argmax_attention
 query = np.array([1.0, 1.0, 2.0])
 keys = np.array([[1.0, 2.0, 0.0], [0.0, 3.0, 4.0], [5.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
 values = np.array([[2.0, 0.0], [1.0, 4.0], [0.0, -1.0], [1.0, 0.0]])
@@ -401,6 +503,8 @@ def _(rng):
 r"""
 ## Exercise 4: which gradient reaches the keys? (1 + 2 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 15 minutes*
+
 Let `output = argmax_attention(q, K, V)` feed a loss, say $L = \lVert\text{output}\rVert^2$, and let one key win clearly
 (no tie) with a value that is not zero. What is the gradient of $L$ with respect to the keys `K`?
 
@@ -410,6 +514,25 @@ Let `output = argmax_attention(q, K, V)` feed a loss, say $L = \lVert\text{outpu
 - **d** The winning key gets an infinite gradient, the others zero.
 
 Set `answer_gradient` to one letter, for example `answer_gradient = "a"`.
+
+<details><summary>Hint 1</summary>
+
+Move one entry of a key by a millionth. Which row of `V` comes out now?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+A gradient says how fast the loss changes with its input. *A hard choice cannot learn* in the chapter looks at just
+this.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Ask it twice: for an entry of the winning key, and for one of a losing key.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "gradient-choice", "solution": true}
@@ -419,6 +542,7 @@ answer_gradient = "c"
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "gradient-choice-tests", "points": 1}
+# Examples of exercise 4: answer_gradient
 # Your letter is checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference
@@ -439,6 +563,18 @@ def _():
 """
 Now say why, in three to five sentences: (1) why this is the gradient of the keys, and (2) what that means for learning
 $W_Q$ and $W_K$ by gradient descent.
+
+<details><summary>Hint 1</summary>
+
+What does the output depend on: on which numbers directly, and on which only through a place?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+For (2) follow the chain rule one step further back: by which way alone do $W_Q$ and $W_K$ act on the loss?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "gradient-why", "solution": true, "points": 2}
@@ -463,6 +599,8 @@ a gradient.)
 r"""
 ## Exercise 5: scaled dot-product attention (8 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 45 minutes*
+
 $$\text{weights} = \operatorname{softmax}\!\left(\frac{QK^\top}{\sqrt{d_k}}\right), \qquad \text{output} = \text{weights}\;V$$
 
 with the softmax over the keys. Write it for any number of leading axes (none, one, several; they are the same in `Q`,
@@ -479,6 +617,38 @@ with the softmax over the keys. Write it for any number of leading axes (none, o
 - **Small sizes.** One query, one key and widths of 1 work, and T_q, T_k, d_k and d_v can all differ.
 
 The inputs stay as they are. No infinities or NaN come in.
+
+**A picture** (who looks at whom, without a mask and with a causal one; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+X = np.random.default_rng(0).normal(size=(8, 4))
+for mask in (None, np.tri(8, dtype=bool)):
+    plt.matshow(scaled_dot_product_attention(X, X, X, mask)[1], cmap="Blues", vmin=0)
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+Which two axes of `K` change places, if any number of axes may stand before them? Along which axis does the softmax
+run?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Masks: what may be looked at* in the chapter. Which score has an `exp` of exactly 0? Where in the order of steps must
+it be put in, so that the remaining keys share everything?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Scores, mask, subtract each row's largest, powers, sums, weights, output. Then go through it once more with a row that
+is masked wholly: what is its largest score, and what is its sum? Both must be made harmless *before* they are used.
+
+</details>
 """
 
 
@@ -507,6 +677,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 
 
 # %% nbgrader={"grade_id": "scaled-dot-product-attention-tests", "points": 8}
+# Examples of exercise 5: scaled_dot_product_attention
 # One query, two keys, d_k = 4. The products are 2 ln 3 and 0, the scores ln 3 and 0, so exp gives 3 and 1.
 queries = np.array([[2.0, 0.0, 0.0, 0.0]])
 keys = np.array([[np.log(3), 1.0, 0.0, 0.0], [0.0, 1.0, 0.0, 5.0]])
@@ -516,7 +687,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "Return two thing
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (1, 2), f"One query and two keys give weights (1, 2), not {np.shape(weights)}."
 assert np.shape(output) == (1, 3), f"One query, values of width 3: output (1, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=-1), 1), "The weights of a query sum to 1 over the keys."
+assert np.allclose(np.sum(np.asarray(weights), axis=-1), 1), "The weights of a query sum to 1 over the keys."
 assert not np.allclose(weights, [[0.9, 0.1]]), "[0.9, 0.1] comes without the division by sqrt(d_k)."
 assert np.allclose(weights, [[0.75, 0.25]]), "The scores ln 3 and 0 give weights 3 : 1, that is [0.75, 0.25]."
 assert np.allclose(output, [[3, 1, 6]]), "The output is 0.75 of the first value plus 0.25 of the second."
@@ -712,8 +883,28 @@ def _(rng):
 """
 ## Exercise 6: self-attention (3 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 10 minutes*
+
 The tokens `X` ask themselves: $Q = XW_Q$, $K = XW_K$, $V = XW_V$. Any number of leading axes in `X`; the matrices have
 none and serve the whole batch. You may call `scaled_dot_product_attention`.
+
+<details><summary>Hint 1</summary>
+
+Which shapes have Q, K and V if `X` is `(B, T, d)` and the matrices have no leading axes?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The formulas stand above; `@` takes care of the leading axes.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three products and one call.
+
+</details>
 """
 
 
@@ -731,6 +922,7 @@ def self_attention(X, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "self-attention-tests", "points": 3}
+# Examples of exercise 6: self_attention
 # The worked example of the book: three tokens of width 4, d_k = d_v = 2.
 tokens = np.array([[1, -1, 0, 2], [0, -1, 2, 1], [-2, 2, -1, 0.0]])
 to_query = np.array([[0, 1], [1, 0], [-0.5, 0], [1, 1]])
@@ -741,7 +933,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "Return two thing
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (3, 3), f"Three tokens look at three tokens: weights (3, 3), not {np.shape(weights)}."
 assert np.shape(output) == (3, 2), f"Three tokens, values of width 2: output (3, 2), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=-1), 1), "The weights of each query, that is each row, sum to 1."
+assert np.allclose(np.sum(np.asarray(weights), axis=-1), 1), "The weights of each query, that is each row, sum to 1."
 assert np.allclose(weights[2], [0.5875, 0.4125, 0], atol=1e-4), (
     "Token 3 has the products 8.5, 8 and -13.25 with the keys. Divided by sqrt(2), they give .5875, .4125 and 0. "
     "Is Q made with W_Q and K with W_K? Is the scale the square root of the width of the keys?"
@@ -793,6 +985,8 @@ def _(rng):
 r"""
 ## Exercise 7: the same with tokens in columns (3 points)
 
+*Difficulty ●●●○○ · importance ●●●○○ · about 15 minutes*
+
 Some texts write tokens as **columns**: `X` is (d, T), and $Q = W_QX$, $K = W_KX$, $V = W_VX$. If one now writes down
 $\operatorname{softmax}(QK^\top/\sqrt{d_k})\,V$ as before, the shapes may even fit, but the map compares features instead
 of tokens. Write self-attention between the tokens in this convention:
@@ -802,6 +996,26 @@ of tokens. Write self-attention between the tokens in this convention:
 - `output` is $V\,\text{weights}^\top$, of shape (d_v, T): one column for each token.
 
 Exactly these shapes, without batch axes. You may call the functions of earlier exercises.
+
+<details><summary>Hint 1</summary>
+
+Which axis of $Q = W_QX$ counts the tokens now?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Trap: rows and columns* in the chapter. Entry (i, j) of the map compares query i with key j: where do these two
+vectors stand in Q and K?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Turn what comes in, use what you have, and turn back what has to be turned. Which of the two results is right as it
+comes?
+
+</details>
 """
 
 
@@ -821,6 +1035,7 @@ def self_attention_columns(X, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "self-attention-columns-tests", "points": 3}
+# Examples of exercise 7: self_attention_columns
 # The example of exercise 6 turned over: three tokens in three columns.
 tokens = np.array([[1, -1, 0, 2], [0, -1, 2, 1], [-2, 2, -1, 0.0]]).T
 to_query = np.array([[0, 1], [1, 0], [-0.5, 0], [1, 1]]).T
@@ -833,7 +1048,9 @@ assert np.shape(weights) == (3, 3), (
     f"Three tokens look at three tokens: weights (3, 3), not {np.shape(weights)}. A (2, 2) map compares features."
 )
 assert np.shape(output) == (2, 3), f"Three tokens in columns, values of width 2: (2, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=1), 1), "Row = query: the rows of the weights sum to 1, not the columns."
+assert np.allclose(np.sum(np.asarray(weights), axis=1), 1), (
+    "Row = query: the rows of the weights sum to 1, not the columns."
+)
 assert np.allclose(weights[2], [0.5875, 0.4125, 0], atol=1e-4), "Row 3 belongs to token 3: .5875, .4125 and 0."
 assert np.allclose(output[:, 2], [1.056, 0.356], atol=1e-3), (
     "Column 3 of the output is the average of the columns of V with the weights in row 3."
@@ -890,8 +1107,28 @@ def _(rng):
 """
 ## Exercise 8: cross-attention (2 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 10 minutes*
+
 The tokens `X_q` ask, the tokens `X_kv` answer: $Q = X_qW_Q$, $K = X_{kv}W_K$, $V = X_{kv}W_V$. The two may differ in
 number and in width, and share their leading axes (any number of them). You may call `scaled_dot_product_attention`.
+
+<details><summary>Hint 1</summary>
+
+Which of Q, K and V are made of `X_q`?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+It is what you did by hand in exercise 2.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+As in exercise 6, with two inputs.
+
+</details>
 """
 
 
@@ -909,6 +1146,7 @@ def cross_attention(X_q, X_kv, W_Q, W_K, W_V):
 
 
 # %% nbgrader={"grade_id": "cross-attention-tests", "points": 2}
+# Examples of exercise 8: cross_attention
 # The second worked example of the book: two tokens ask, four answer.
 asking = np.array([[-1, 1, 0], [0, 1, 0.0]])
 answering = np.array([[-1, 1], [0, 1], [1, 1], [2, 0.0]])
@@ -978,9 +1216,29 @@ def _(rng):
 r"""
 ## Exercise 9: what attention costs (2 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 10 minutes*
+
 Count the multiplications of two numbers in the two matrix products of self-attention, $QK^\top$ and $\text{weights}\,V$,
 for one sequence of `L` tokens with $d_k = d_v = D$. Every entry of a matrix product is a dot product, and a dot product
 of width n takes n multiplications. Nothing else is counted: no projections, no scale, no softmax, no additions.
+
+<details><summary>Hint 1</summary>
+
+How many entries has $QK^\top$, and how wide is the dot product behind each of them?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The same question for $\text{weights}\,V$: which width is used up there?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two products, each worth *number of entries × width*.
+
+</details>
 """
 
 
@@ -998,6 +1256,7 @@ def attention_multiplications(L, D):
 
 
 # %% nbgrader={"grade_id": "attention-multiplications-tests", "points": 2}
+# Examples of exercise 9: attention_multiplications
 count = attention_multiplications(1, 1)
 assert count is not None, "attention_multiplications returned None. Is there a return?"
 assert count == 2, "One token of width 1: one multiplication for the score, one for the average. Two in all."
@@ -1020,11 +1279,25 @@ def _(rng):
 r"""
 ## Exercise 10: why it is made this way (2 + 2 + 2 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 40 minutes*
+
 Three to five sentences for each question.
 
 **Why $\sqrt{d_k}$?** Let the entries of a query and a key be independent, with mean 0 and variance 1. (1) How does the
 variance of their dot product depend on $d_k$, and what does the division by $\sqrt{d_k}$ make of it? (2) What would go
 wrong in the softmax, and in training, without it when $d_k$ is large?
+
+<details><summary>Hint 1</summary>
+
+For $d_k = 1$, 4 and 100: how far from zero does a dot product typically lie? (*Why the square root?* in the chapter.)
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+What does a softmax make of scores that lie 20 apart, and how steep is it there?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "why-scale", "solution": true, "points": 2}
@@ -1047,6 +1320,18 @@ derivatives w_i(δ_ij − w_j) are close to zero, so hardly any gradient reaches
 """
 **Why softmax?** (1) Which two properties of its weights make the output a weighted average of the values? (2) What does
 it offer that picking the best key (exercise 3) does not?
+
+<details><summary>Hint 1</summary>
+
+What has to be true of some numbers so that a sum with them may be called an average?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Go back to exercise 4: what happens to the output when one score changes a little?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "why-softmax", "solution": true, "points": 2}
@@ -1068,6 +1353,18 @@ score changes all weights a little. So a gradient reaches every query and key, a
 """
 **Why is it called an "attention map"?** (1) Say what the entry in row i and column j of `weights` tells. (2) Name one
 thing that the map does not show or that is easily read into it wrongly, and why.
+
+<details><summary>Hint 1</summary>
+
+Take one row: whose is it, and what do its entries sum to?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The output is made of the weights *and* of what else? Could that be small, or hold something of other tokens?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "why-map", "solution": true, "points": 2}
@@ -1091,5 +1388,9 @@ what is taken: that is in the values, and a large weight on a value close to zer
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps2-summary"}
+where_you_stand()

@@ -21,12 +21,15 @@ the written answers, by a person. Plan three hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -45,6 +48,39 @@ again with a right one in its place, so that one mistake costs only once.
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps3-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps3-helpers"}
 import zlib
@@ -83,11 +119,32 @@ def shape_numbers(student_id):
 """
 ## Exercise 1: one width, several heads (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 20 minutes*
+
 Cut the width of every token into `n_heads` pieces and give each head an array of its own: `(B, T, d_model)` becomes
 `(B, h, T, d_head)`. Head `i` gets the columns `i * d_head : (i + 1) * d_head` of every token. Exactly three axes come
 in, and `n_heads` divides `d_model`. (What happens otherwise is not checked.)
 
 There is a one-line answer that has the right shape and mixes tokens. The examples below tell the two apart.
+
+<details><summary>Hint 1</summary>
+
+Take a batch of one, two tokens of width 4, holding 0 to 7, and two heads. What must head 0 hold? Write it down before
+you code.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+A reshape keeps the order of the numbers. Which axis can be cut in two without moving any of them?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two steps: one cuts an axis, one moves axes. The one-line answer that mixes tokens tries to do both at once.
+
+</details>
 """
 
 
@@ -107,6 +164,7 @@ def split_heads(X, n_heads):
 
 
 # %% nbgrader={"grade_id": "split-heads-tests", "points": 4}
+# Examples of exercise 1: split_heads
 # Three tokens of width 4. The first digit is the token, the second the column.
 tokens = np.array([[[10, 11, 12, 13], [20, 21, 22, 23], [30, 31, 32, 33.0]]])
 heads = split_heads(tokens, 2)
@@ -150,9 +208,29 @@ def _(rng):
 """
 ## Exercise 2: and back (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 15 minutes*
+
 Put the heads side by side again: `(B, h, T, d_head)` becomes `(B, T, h * d_head)`. The columns of head 0 come first,
 then those of head 1 and so on, so that `merge_heads(split_heads(X, h))` is `X`. That alone proves little: two wrong
 functions can undo each other, too. Exactly four axes come in.
+
+<details><summary>Hint 1</summary>
+
+Two axes can become one if they are neighbours. Which two must become neighbours here, and in which order?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The two steps of exercise 1, undone in the opposite order.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+First move, then one reshape to three axes. To see whether it is right, fill each head with its own number.
+
+</details>
 """
 
 
@@ -170,6 +248,7 @@ def merge_heads(X):
 
 
 # %% nbgrader={"grade_id": "merge-heads-tests", "points": 3}
+# Examples of exercise 2: merge_heads
 # Two heads, three tokens, width 2: the hundreds are the head, the tens the token.
 heads = np.array([[[[10, 11], [20, 21], [30, 31]], [[110, 111], [120, 121], [130, 131.0]]]])
 merged = merge_heads(heads)
@@ -217,6 +296,8 @@ def _(rng):
 """
 ## Exercise 3: predict the shapes (4 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 15 minutes*
+
 Before a line of attention is written: a batch of `B` sequences of `T` tokens of width `d_model` goes through multi-head
 self-attention with `h` heads. Which shapes do these arrays have? Give each as a tuple of whole numbers, in the order
 of the axes used in this set, with **your** numbers (run the cell to see them).
@@ -231,6 +312,24 @@ of the axes used in this set, with **your** numbers (run the cell to see them).
 
 Collect them in a dict called `attention_shapes`. Write down the numbers first; then, if you like, check them with code.
 A point each is given for q, k and v together, for the map, and for the two z together; the fourth is for the cell below.
+
+<details><summary>Hint 1</summary>
+
+How many tables of weights are there in the whole batch, and how large is each?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Shapes: predict, then look* in the chapter. Which axis does `split_heads` make shorter, and which one is new?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four of the seven have one shape, two have another, and one is like no other.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "attention-shapes", "solution": true}
@@ -252,6 +351,7 @@ attention_shapes = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "attention-shapes-tests", "points": 4}
+# Examples of exercise 3: attention_shapes
 assert isinstance(attention_shapes, dict), 'attention_shapes should be a dict such as {"tokens": (2, 3, 4), ...}.'
 for entry in ["tokens", "q", "k", "v", "map", "z_per_head", "z"]:
     assert entry in attention_shapes, f'The entry "{entry}" is missing.'
@@ -305,9 +405,30 @@ def _(rng):
 """
 ## Exercise 4: who may look where (2 + 3 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 25 minutes*
+
 **The causal mask.** When a model learns to predict the next token, a token may look at itself and at what came before
 it, not at what comes after. Write `causal_mask(T)`: a Boolean array `(T, T)`, row = query, column = key. `True` means
 "may attend", and the diagonal is `True`.
+
+<details><summary>Hint 1</summary>
+
+Draw the table for four tokens: the row looks, the column is looked at. On which side of the diagonal is `True`?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+There is a picture in *Padding and causal masks*. NumPy can make triangles; or compare the number of a row with that
+of a column.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Whatever you take: what is its dtype, and what stands on the diagonal?
+
+</details>
 """
 
 
@@ -324,6 +445,7 @@ def causal_mask(T):
 
 
 # %% nbgrader={"grade_id": "causal-mask-tests", "points": 2}
+# Examples of exercise 4: causal_mask
 mask = causal_mask(3)
 assert mask is not None, "causal_mask returned None. Is there a return?"
 assert np.shape(mask) == (3, 3), f"Three tokens: the mask is (3, 3), not {np.shape(mask)}."
@@ -352,6 +474,25 @@ nobody may look at. Write `padding_mask(lengths, T)`: a Boolean array `(B, 1, 1,
 for the queries: the mask is the same for all of them and broadcasts to `(B, h, T_q, T)`.
 
 `lengths` is a list or an array of `B` whole numbers from 0 to `T`; none of them needs to reach `T`.
+
+<details><summary>Hint 1</summary>
+
+For `lengths = [2, 0]` and T = 3: write down both rows.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+One comparison makes `(B, T)`: the places, `(T,)`, against the lengths. Which of the two needs an axis of size 1, and
+where?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Afterwards two more axes of size 1. (A list has no axes.)
+
+</details>
 """
 
 
@@ -369,6 +510,7 @@ def padding_mask(lengths, T):
 
 
 # %% nbgrader={"grade_id": "padding-mask-tests", "points": 3}
+# Examples of exercise 4: padding_mask
 mask = padding_mask([2, 4], 4)
 assert mask is not None, "padding_mask returned None. Is there a return?"
 assert np.shape(mask) == (2, 1, 1, 4), (
@@ -406,6 +548,8 @@ def _(rng):
 r"""
 ## Exercise 5: multi-head attention (8 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 Tokens `X_q` ask and tokens `X_kv` answer (for self-attention both are the same array). With $Q = X_qW_Q$,
 $K = X_{kv}W_K$, $V = X_{kv}W_V$, split into heads,
 
@@ -423,6 +567,39 @@ There are no biases. The four matrices are `(d_model, d_model)`, and exactly the
 
 You may call `scaled_dot_product_attention`, which stands at the top of this notebook and takes any leading axes, and
 your functions from exercises 1 and 2.
+
+**A picture** (four heads, four maps of the same tokens; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+rng = np.random.default_rng(0)
+X, (W_Q, W_K, W_V, W_O) = rng.normal(size=(1, 8, 16)), rng.normal(size=(4, 16, 16)) / 3
+_, weights = multi_head_attention(X, X, W_Q, W_K, W_V, W_O, n_heads=4)
+for ax, head in zip(plt.subplots(1, 4, figsize=(10, 3))[1], weights[0], strict=True):
+    ax.imshow(head, cmap="Blues", vmin=0)
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+Follow one array from `(B, T_q, d_model)` to `(B, T_q, d_model)`: which shapes does it have on the way?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The definition* in the chapter. Which width stands under the root, and what is done with the heads' results at the
+very end?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Project, split, attend, merge, project. You have functions for three of the five; the mask goes to the attention as it
+is.
+
+</details>
 """
 
 
@@ -442,6 +619,7 @@ def multi_head_attention(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
 
 
 # %% nbgrader={"grade_id": "multi-head-attention-tests", "points": 8}
+# Examples of exercise 5: multi_head_attention
 # One token of width 4 asks two others, with two heads of width 2 and identity matrices for W_Q, W_K and W_V.
 # Head 0 has the scores ln 3 and 0, head 1 the scores 0 and ln 3: they look at different tokens.
 asking = np.sqrt(2) * np.log(3) * np.array([[[1, 0, 0, 1.0]]])
@@ -575,6 +753,8 @@ def _(rng):
 r"""
 ## Exercise 6: a module that can learn (8 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 40 minutes*
+
 Now the same as a PyTorch module. `MultiHeadAttention(d_model, n_heads)` has exactly four layers with parameters, all
 `nn.Linear(d_model, d_model, bias=False)` and called `W_Q`, `W_K`, `W_V` and `W_O`, and no dropout. Its `forward(x_q, x_kv, mask=None)`
 returns `(output, weights)` as in exercise 5, with float32 tensors, `(B, T_q, d_model)` and `(B, h, T_q, T_k)`.
@@ -590,6 +770,26 @@ returns `(output, weights)` as in exercise 5, with float32 tensors, `(B, T_q, d_
 
 Work with tensors throughout, and write the splitting and merging anew with their methods (`view`, `unflatten`,
 `transpose`, …): what goes through NumPy has no gradient.
+
+<details><summary>Hint 1</summary>
+
+Which steps of exercise 5 have a tensor method of the same name, and which one has another?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The same in PyTorch* in the chapter. Which value do forbidden scores get before the softmax, and what has to be done
+after it for a row without a `True`?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`__init__`: four layers and the number of heads. `forward`: project, split, scores, masked softmax, average, merge,
+`W_O`. `masked_fill` wants the places that may *not* be seen.
+
+</details>
 """
 
 
@@ -631,6 +831,7 @@ class MultiHeadAttention(nn.Module):
 
 
 # %% nbgrader={"grade_id": "multi-head-module-tests", "points": 8}
+# Examples of exercise 6: MultiHeadAttention
 model = MultiHeadAttention(8, 2)
 theirs = nn.MultiheadAttention(8, 2, bias=False, batch_first=True)
 for name in ["W_Q", "W_K", "W_V", "W_O"]:
@@ -804,6 +1005,8 @@ def _(rng):
 """
 ## Exercise 7: what several heads buy (2 + 2 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 30 minutes*
+
 Three to five sentences for each question.
 
 Take the sentence *"The girl saw the man with the telescope."* It has two readings: she looks through the telescope, or
@@ -811,6 +1014,18 @@ the man carries it. Think of the query of the word *with*.
 
 **One head or two?** (1) Which different words may the query of *with* have to look at, and for what? Name two. (2) Why can
 one head not serve both well? Argue with what a softmax gives out and what an average of values keeps.
+
+<details><summary>Hint 1</summary>
+
+If the query of *with* gives one half to each of two words, what comes out? Can one see which word gave what?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*What exactly is lost?* in the chapter. What do the weights of one query sum to, and who loses when another key gains?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "what-heads-buy", "solution": true, "points": 2}
@@ -836,6 +1051,18 @@ fully, the other at *telescope*.
 r"""
 **What do they cost?** (1) `h` heads of width $d_\text{model}/h$ or one head of width $d_\text{model}$: compare the number of
 parameters and say in one sentence why. (2) Name one thing that a head loses when there are very many heads, and why.
+
+<details><summary>Hint 1</summary>
+
+Count the columns of $W_Q$ that belong to one head, and then those of all.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+How many kinds of keys can a dot product of vectors of width 1 still tell apart?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "what-heads-cost", "solution": true, "points": 2}
@@ -859,5 +1086,9 @@ scores are dot products of vectors of width d_head, so a head of width 1 or 2 ca
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps3-summary"}
+where_you_stand()

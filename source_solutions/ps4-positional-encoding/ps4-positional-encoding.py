@@ -21,12 +21,15 @@ a person. Plan three hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -44,6 +47,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps4-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps4-helpers"}
 import numpy as np
 
@@ -59,6 +95,8 @@ def attention_without_positions(X):
 r"""
 ## Exercise 1: does the order matter? (4 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 20 minutes*
+
 A function `f` of a sequence is *permutation equivariant* if shuffling its tokens first and shuffling its results
 afterwards is the same: $f(X[\text{perm}]) = f(X)[\text{perm}]$. Write a function that measures how far `f` is from it:
 
@@ -66,6 +104,24 @@ $$\text{gap} = \max\,\bigl|\,f(X[\text{perm}]) - f(X)[\text{perm}]\,\bigr|$$
 
 over all entries. `X` is (T, d); `f` returns one array whose **first axis is T** and which may have no, one or several
 further axes; `perm` is an index array that holds each of 0 … T−1 once. You may call `f` as often as you like.
+
+<details><summary>Hint 1</summary>
+
+Two arrays are compared. In which of them are the rows of the input shuffled, and in which those of the result?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The formula stands above. An index array on the first axis picks rows, whatever axes follow.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two calls of `f`, one difference, one number.
+
+</details>
 """
 
 
@@ -82,6 +138,7 @@ def permutation_gap(f, X, perm):
 
 
 # %% nbgrader={"grade_id": "permutation-gap-tests", "points": 4}
+# Examples of exercise 1: permutation_gap
 tokens = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
 perm = np.array([1, 2, 0])
 
@@ -174,6 +231,8 @@ def _(rng):
 r"""
 ## Exercise 2: sinusoids (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 The table of sinusoidal encodings has a row for each position t = 0 … T−1 and a column for each j = 0 … d−1. Column j has
 the angle
 
@@ -182,6 +241,37 @@ $$a_{t,j} = \frac{t}{10000^{\,2\lfloor j/2\rfloor/d}}$$
 and the table holds $\sin a_{t,j}$ in the **even** columns (0, 2, …) and $\cos a_{t,j}$ in the **odd** ones: sine and
 cosine of the same angle stand side by side. `d` may be odd; then the last column is a sine, and the exponent has this
 odd d in it.
+
+**A picture** (fast columns on the left, slow ones on the right; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+plt.imshow(sinusoidal_encoding(60, 32), cmap="RdBu", aspect="auto")
+plt.xlabel("column")
+plt.ylabel("position")
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+Which columns share an angle? Write down the exponents of columns 0 to 4 for d = 5.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The hands of a clock* in the chapter. Positions as a column and exponents as a row: which shape does the table of
+angles have?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+First the table of all angles, for all columns. Then sines in every second column from 0 on, cosines in every second
+from 1 on. An odd d needs no case of its own.
+
+</details>
 """
 
 
@@ -200,6 +290,7 @@ def sinusoidal_encoding(T, d):
 
 
 # %% nbgrader={"grade_id": "sinusoidal-encoding-tests", "points": 6}
+# Examples of exercise 2: sinusoidal_encoding
 table = sinusoidal_encoding(3, 4)
 assert table is not None, "sinusoidal_encoding returned None. Is there a return?"
 assert np.shape(table) == (3, 4), f"A row for each position, a column for each feature: (3, 4), not {np.shape(table)}."
@@ -246,12 +337,32 @@ def _(rng):
 r"""
 ## Exercise 3: adding positions makes four terms (3 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 Let token i be the sum $x_i + p_i$ of its content and its position, and token j likewise, and let the score of query i
 and key j be the plain dot product $(x_i + p_i)\cdot(x_j + p_j)$. Multiply out, and return the four terms in the order
 
 $$x_i\cdot x_j,\qquad x_i\cdot p_j,\qquad p_i\cdot x_j,\qquad p_i\cdot p_j$$
 
 as a tuple, a list or an array of four numbers. Nothing is scaled.
+
+<details><summary>Hint 1</summary>
+
+Multiply out (a + b)(c + d): how many products are there?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Which of the four knows contents only, and which one positions only? The order stands in the task.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four dot products of vectors, nothing else.
+
+</details>
 """
 
 
@@ -267,12 +378,15 @@ def additive_score_terms(x_i, p_i, x_j, p_j):
 
 
 # %% nbgrader={"grade_id": "additive-score-terms-tests", "points": 3}
+# Examples of exercise 3: additive_score_terms
 x_i, p_i = np.array([1.0, 2.0]), np.array([10.0, 0.0])
 x_j, p_j = np.array([3.0, 1.0]), np.array([0.0, 100.0])
 terms = additive_score_terms(x_i, p_i, x_j, p_j)
 assert terms is not None, "additive_score_terms returned None. Is there a return?"
 assert np.shape(terms) == (4,), f"Four numbers are asked for, not something of shape {np.shape(terms)}."
-assert np.isclose(np.sum(terms), (x_i + p_i) @ (x_j + p_j)), "The four terms add up to the whole score, here 233."
+assert np.isclose(np.sum(np.asarray(terms)), (x_i + p_i) @ (x_j + p_j)), (
+    "The four terms add up to the whole score, here 233."
+)
 assert np.allclose(terms, [5, 200, 30, 0]), (
     "x_i . x_j = 5, x_i . p_j = 200, p_i . x_j = 30, p_i . p_j = 0. Mind the order of the two in the middle."
 )
@@ -309,8 +423,28 @@ def _(rng):
 """
 ## Exercise 4: concatenating positions leaves two (2 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 10 minutes*
+
 Now content and position stand **side by side**: token i is $(x_i, p_i)$ and token j is $(x_j, p_j)$. Return their dot
 product, one number. The contents have the width $d_x$, the positions another width $d_p$. Nothing is scaled.
+
+<details><summary>Hint 1</summary>
+
+Write both tokens as lists of $d_x + d_p$ numbers. Which entries meet in the dot product?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Add or concatenate?* in the chapter. Which of the terms of exercise 3 cannot occur?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Put side by side and multiply, or add what is left of exercise 3: both are right.
+
+</details>
 """
 
 
@@ -326,6 +460,7 @@ def concatenated_score(x_i, p_i, x_j, p_j):
 
 
 # %% nbgrader={"grade_id": "concatenated-score-tests", "points": 2}
+# Examples of exercise 4: concatenated_score
 score = concatenated_score(np.array([1.0, 2.0]), np.array([10.0]), np.array([3.0, 1.0]), np.array([4.0]))
 assert score is not None, "concatenated_score returned None. Is there a return?"
 assert np.shape(score) == (), f"The score is one number, not something of shape {np.shape(score)}."
@@ -357,6 +492,8 @@ def _(rng):
 r"""
 ## Exercise 5: the bias that equals concatenation (3 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 10 minutes*
+
 Concatenated positions add to the score of query i and key j a number that does not depend on the contents: a bias
 $\pi_{ij}$. With the positions' own queries in the rows of `P_q` and keys in the rows of `P_k`, it is
 $\pi_{ij} = p^{q}_i\cdot p^{k}_j$. Return the whole table, a row for each query. Nothing is scaled, and the rows may be
@@ -364,6 +501,24 @@ anything, not only sinusoids.
 
 (Try it with `P_q = P_k = sinusoidal_encoding(6, 8)`: along each diagonal all entries are the same, so that the bias
 depends on i − j alone. Is it so for random rows?)
+
+<details><summary>Hint 1</summary>
+
+A row for each query, a column for each key: which shape has the table?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Every row of one array with every row of another: you wrote it in problem set 0.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One product, without a loop.
+
+</details>
 """
 
 
@@ -379,6 +534,7 @@ def relative_bias(P_q, P_k):
 
 
 # %% nbgrader={"grade_id": "relative-bias-tests", "points": 3}
+# Examples of exercise 5: relative_bias
 asking = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0]])
 answering = np.array([[1.0, 1.0, 1.0], [2.0, 0.0, 0.0], [0.0, 3.0, 1.0], [0.0, 0.0, 0.5]])
 bias = relative_bias(asking, answering)
@@ -417,6 +573,8 @@ def _(rng):
 r"""
 ## Exercise 6: moving by a fixed distance is linear (4 points)
 
+*Difficulty ●●●●○ · importance ●●●○○ · about 30 minutes*
+
 Write PE[t] for row t of the sinusoidal table of width d. For every distance δ there is one matrix (d, d), the same for
 **all** t, with
 
@@ -424,6 +582,27 @@ $$\text{PE}[t+\delta] = \text{shift\_matrix}(\delta, d)\;\text{PE}[t]$$
 
 (PE[t] as a column). Find it from the formulas for $\sin(a+b)$ and $\cos(a+b)$. `d` is even; `delta` is any whole
 number, also zero or negative. It is judged by what it does with rows of the table: the result may be off by **1e-5**.
+
+<details><summary>Hint 1</summary>
+
+Begin with d = 2: a row of the table is sin a, cos a. How can sin(a + b) and cos(a + b) be written with these two, if
+b is fixed?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*One matrix for every step* in the chapter. Write it as a table of 2 × 2 numbers times the column (sin a, cos a). Does
+a occur in the table?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+With more columns each pair has an angle of its own, and pairs do not mix. Where is the matrix zero? For `delta = 0`
+it has to be the identity, and twice the shift by 1 is the shift by 2.
+
+</details>
 """
 
 
@@ -443,6 +622,7 @@ def shift_matrix(delta, d):
 
 
 # %% nbgrader={"grade_id": "shift-matrix-tests", "points": 4}
+# Examples of exercise 6: shift_matrix
 matrix = shift_matrix(1, 4)
 assert matrix is not None, "shift_matrix returned None. Is there a return?"
 assert np.shape(matrix) == (4, 4), f"A matrix (d, d) = (4, 4) is asked for, not {np.shape(matrix)}."
@@ -498,6 +678,8 @@ def _(rng):
 r"""
 ## Exercise 7: turning by the position (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 Rotary encoding adds nothing; it turns each pair of columns (2i, 2i+1) of a query or key by the angle that the sinusoids
 have there. For the token at position t and the pair $(x, y)$ in the columns 2i and 2i+1,
 
@@ -508,6 +690,26 @@ real numbers, not necessarily 0, 1, 2, …; the same for the whole batch.
 
 (What it is good for: the dot product of two turned vectors depends on their positions only through the difference. And
 how does `shift_matrix` fit in? It is the transpose of the rotation by δ.)
+
+<details><summary>Hint 1</summary>
+
+How many angles are there for T tokens of width d, and which shape has their table?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Take even and odd columns apart, `(..., T, d / 2)` each: the formula is about one of these and one of those. The
+angles are those of exercise 2.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Angles, the two halves, two new halves, and back: x and y of a pair are neighbours again. Either write into every
+second column of a new array, or stack along a new last axis and reshape.
+
+</details>
 """
 
 
@@ -527,6 +729,7 @@ def rotary(X, positions):
 
 
 # %% nbgrader={"grade_id": "rotary-tests", "points": 6}
+# Examples of exercise 7: rotary
 rows = np.array([[1.0, 0.0, 0.0, 2.0], [1.0, 0.0, 0.0, 2.0]])
 turned = rotary(rows, np.array([0.0, np.pi / 2]))
 assert turned is not None, "rotary returned None. Is there a return?"
@@ -598,11 +801,33 @@ def _(rng):
 """
 ## Exercise 8: a task that needs order (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 30 minutes*
+
 Six to ten sentences. (1) Name a task on sequences whose right answer depends on the order of the tokens, and give **two
 sequences of the same tokens** with the right answer of each. (2) Explain why a network that consists of self-attention
 without positions and without a mask, followed by the average of its outputs, must give both the same answer; say what
 exercise 1 has to do with it. (3) What do positional encodings change in this argument? (4) Name a task for which such a
 network needs no positions, and say why not.
+
+<details><summary>Hint 1</summary>
+
+Which question about a sentence gets another answer when two of its words change places?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+For (2): follow the shuffled tokens through scores, weights, outputs and average. What happens to the numbers at each
+step?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four parts, as numbered. (3) asks what happens to the *rows* that enter; (4) wants a question whose answer collects or
+counts.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "needs-order", "solution": true, "points": 4}
@@ -633,5 +858,9 @@ text at all (or counting words): the right answer is the same for every order, s
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps4-summary"}
+where_you_stand()

@@ -21,12 +21,15 @@ are graded automatically, and 3, for the written answer, by a person. Plan three
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -45,6 +48,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps5-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps5-imports"}
 import numpy as np
 
@@ -52,11 +88,32 @@ import numpy as np
 r"""
 ## Exercise 1: layer norm (6 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 25 minutes*
+
 $$\mu = \frac1d\sum_j x_j, \qquad \sigma^2 = \frac1d\sum_j (x_j-\mu)^2, \qquad
 y_j = \gamma_j\,\frac{x_j-\mu}{\sqrt{\sigma^2+\varepsilon}} + \beta_j$$
 
 for every token by itself, that is, along the last axis, whatever the number of leading axes (also none). A token whose
 entries are all equal, and any token of width 1, becomes $\beta$.
+
+<details><summary>Hint 1</summary>
+
+How many means are there for `x` of shape `(B, T, d)`, and which shape lets each be subtracted from its own token?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*One group of numbers* in the chapter. Is the variance biased or unbiased, and where does eps stand?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Deviation, variance, quotient, then gamma and beta. Entries that are all equal need no case of their own: what is
+their deviation?
+
+</details>
 """
 
 
@@ -75,6 +132,7 @@ def layer_norm(x, gamma, beta, eps=1e-5):
 
 
 # %% nbgrader={"grade_id": "layer-norm-tests", "points": 6}
+# Examples of exercise 1: layer_norm
 # Row 0 has mean 4 and deviations -3, -1, 1, 3: variance (9 + 1 + 1 + 9) / 4 = 5. Row 1 is ten times row 0.
 tokens = np.array([[1.0, 3, 5, 7], [10, 30, 50, 70]])
 ones, zeros = np.ones(4), np.zeros(4)
@@ -154,6 +212,8 @@ def _(rng):
 """
 ## Exercise 2: batch norm (8 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 35 minutes*
+
 Batch norm takes mean and variance of every **column**, over the N examples of a batch, and keeps running values of both
 for the time when there is no batch. `x` is `(N, d)`.
 
@@ -165,6 +225,26 @@ for the time when there is no batch. `x` is `(N, d)`.
   like, and the running values are returned as they came.
 
 The arrays that come in are never changed, the running values neither: return new arrays.
+
+<details><summary>Hint 1</summary>
+
+Over which axis of `(N, d)` is averaged, and how many means come out?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+In training there are two variances: one makes `y`, the other goes into the running value. Which of them divides by N
+− 1? (NumPy's `var` has `ddof`.)
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two branches decide which mean and variance are used and what is returned as running values. The line that normalises
+is the same in both. And `+=` on an argument changes it.
+
+</details>
 """
 
 
@@ -189,6 +269,7 @@ def batch_norm(x, gamma, beta, running_mean, running_var, training, momentum=0.1
 
 
 # %% nbgrader={"grade_id": "batch-norm-tests", "points": 8}
+# Examples of exercise 2: batch_norm
 # Four examples with two features. Column 0: mean 4, squared deviations 9 + 1 + 1 + 9 = 20. Column 1: mean 0, sum 16.
 batch = np.array([[1.0, 2], [3, -2], [5, 2], [7, -2]])
 ones, zeros = np.ones(2), np.zeros(2)
@@ -284,11 +365,31 @@ def _(rng):
 r"""
 ## Exercise 3: RMS norm (4 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 15 minutes*
+
 Many recent models leave the mean and $\beta$ out and divide by the root of the mean square alone:
 
 $$y_j = \gamma_j\,\frac{x_j}{\sqrt{\frac1d\sum_k x_k^2+\varepsilon}}$$
 
 for every token by itself, with any number of leading axes. `eps` stands inside the root here as well.
+
+<details><summary>Hint 1</summary>
+
+What is left out, compared with layer norm?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*RMS norm: leave the mean out* in the chapter. In which order do square, mean and root come?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One expression; the reduced axis is kept.
+
+</details>
 """
 
 
@@ -305,6 +406,7 @@ def rms_norm(x, gamma, eps=1e-6):
 
 
 # %% nbgrader={"grade_id": "rms-norm-tests", "points": 4}
+# Examples of exercise 3: rms_norm
 # Row 0 has the squares 1, 1, 49, 49: their mean is 25, its root 5.
 tokens = np.array([[1.0, 1, 7, -7], [2, 2, 14, -14]])
 result = rms_norm(tokens, np.ones(4))
@@ -368,6 +470,8 @@ def _(rng):
 r"""
 ## Exercise 4: the gradient of layer norm (7 points)
 
+*Difficulty ●●●●● · importance ●●●○○ · about 45 minutes*
+
 Let $L$ be a loss and `dy` its gradient by the output of `layer_norm`: `dy[..., j]` is $\partial L/\partial y_j$ of that
 token. Work out the gradients by the three inputs.
 
@@ -377,6 +481,28 @@ token. Work out the gradients by the three inputs.
 - `dgamma` and `dbeta`, `(d,)`: all tokens share $\gamma$ and $\beta$, so these sum over **all** leading axes.
 
 Derive it on paper. To test yourself, move one entry of `x` by ±0.00001 and watch the sum of `dy * layer_norm(x, gamma, beta)`.
+(As an answer such differences are not exact enough: they lose more digits than the 1e-6 to which results are compared.)
+
+<details><summary>Hint 1</summary>
+
+Over which axes are `dgamma` and `dbeta` summed if x has three axes? And if it has one?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Begin with the two easy ones. For `dx` write down the three ways from $x_k$ to the loss, directly, through $\mu$ and
+through $\sigma^2$, each with its own derivative.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+All three parts share the division by the root. One is $g$ itself; the two others take something away: a mean over the
+width, and something that is proportional to $\hat x$ with a mean as its factor. For a check: the entries of `dx` of
+one token sum to 0.
+
+</details>
 """
 
 
@@ -402,6 +528,7 @@ def layer_norm_backward(dy, x, gamma, eps=1e-5):
 
 
 # %% nbgrader={"grade_id": "layer-norm-backward-tests", "points": 7}
+# Examples of exercise 4: layer_norm_backward
 # Two tokens that are normalised already (mean 0, variance 1), so with eps = 0 the root is 1.
 tokens = np.array([[1.0, 1, -1, -1], [1, -1, 1, -1]])
 gamma, upstream = np.array([1.0, 2, 1, 1]), np.array([[1.0, 0, 0, 0], [0, 2, 0, 0]])
@@ -418,7 +545,7 @@ assert np.allclose(dx.sum(axis=-1), 0), (
     "Adding the same number to a whole token changes nothing in y, so the entries of dx sum to 0 in each row."
 )
 assert np.allclose(dx[0], [0.5, -0.5, 0, 0]), (
-    "Token 0: g = [1, 0, 0, 0] has the mean 1/4, and g * x_hat has the mean 1/4: dx = [1, 0, 0, 0] - 1/4 - x_hat / 4."
+    "Token 0: entry 0 acts on the loss directly, through the mean and through the variance. Are all three there?"
 )
 assert np.allclose(dx[1], [0, 2, 0, -2]), (
     "Token 1: g = dy * gamma = [0, 4, 0, 0]; both of its means are taken over the width."
@@ -488,6 +615,8 @@ def _(rng):
 r"""
 ## Exercise 5: where the norm stands (5 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 A block of a transformer adds what its sublayer $f$ (attention, or the network after it) says to its input. The norm
 stands in one of two places:
 
@@ -496,6 +625,41 @@ stands in one of two places:
 
 `sublayer` is a function that takes an array of the shape of `x` and returns one of the same shape. Call it exactly once:
 it may be costly. LN is layer norm with `gamma`, `beta` and eps = 1e-5.
+
+**A picture** (how large the stream is after each of 30 blocks; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+W = np.random.default_rng(0).normal(size=(30, 16, 16)) / 4
+for order in ("pre", "post"):
+    x, sizes = np.ones((1, 16)) * np.linspace(-1, 1, 16), []
+    for matrix in W:
+        x = residual_block(x, lambda z: z @ matrix, np.ones(16), np.zeros(16), order)
+        sizes.append(np.sqrt(np.mean(np.square(x))))
+    plt.plot(sizes, label=order)
+plt.legend()
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+In which of the two orders does the sublayer see normalised tokens?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The two formulas of the task, word for word; the layer norm is yours of exercise 1.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A branch for each order, and in each of them one call of `sublayer` and one of `layer_norm`. `x +=` would change the
+input.
+
+</details>
 """
 
 
@@ -515,6 +679,7 @@ def residual_block(x, sublayer, gamma, beta, order):
 
 
 # %% nbgrader={"grade_id": "residual-block-tests", "points": 5}
+# Examples of exercise 5: residual_block
 # A token with mean 0 and variance 9, and a sublayer that doubles. The norm divides this token by 3.
 tokens = np.array([[3.0, -3, 3, -3]])
 ones, zeros = np.ones(4), np.zeros(4)
@@ -603,6 +768,8 @@ def _(rng):
 """
 ## Exercise 6: which statistics are there? (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A recurrent network reads a batch of five sequences with **8, 6, 6, 3 and 2** tokens, step by step. Sequences that have ended
 take no part any more (their padding does not count). Steps are counted from 1. Batch norm would take mean and variance of
 each feature over the sequences at the same time step, with statistics (and running values) for every step of its own; layer
@@ -616,6 +783,24 @@ norm takes them over the features of each token. To estimate a variance takes at
 | `"step_9"` | After training on such batches, one sequence of 9 tokens comes in for evaluation. Whose statistics exist at step 9? | `"batch"`, `"layer"`, `"both"` or `"neither"` |
 
 Collect them in a dict called `statistics_answers`. Each is worth half a point; one point is for the cell below.
+
+<details><summary>Hint 1</summary>
+
+Draw five bars of 8, 6, 6, 3 and 2 squares, one below the other, and count the squares in each column.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+How many values does a variance take at least? From which numbers does each of the norms take it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+For `"step_9"`: who must have seen a step 9 before, and who needs the token alone?
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "statistics", "solution": true}
@@ -630,6 +815,7 @@ statistics_answers = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "statistics-tests", "points": 3}
+# Examples of exercise 6: statistics_answers
 assert isinstance(statistics_answers, dict), 'statistics_answers should be a dict such as {"sequences": [...], ...}.'
 for entry in ["sequences", "batch_until", "layer_until", "step_9"]:
     assert entry in statistics_answers, f'The entry "{entry}" is missing.'
@@ -678,9 +864,31 @@ def _(rng):
 """
 ## Exercise 7: why batch norm suits recurrent networks badly (3 points)
 
+*Difficulty ●●●○○ · importance ●●●○○ · about 25 minutes*
+
 Answer in five to eight sentences. (1) What happens in training to the statistics of the later time steps, when the
 sequences of a batch differ in length? (2) What goes wrong in evaluation, where the running values are used? Name one thing. (3) Why does layer norm have
 neither of these troubles?
+
+<details><summary>Hint 1</summary>
+
+How many sequences are left at the later steps of exercise 6?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Batch norm and unequal lengths* in the chapter. What does evaluation need that only training can have provided, and
+for which steps is it there?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three parts: the estimates in training; what is missing or poor in evaluation; over which numbers layer norm takes its
+statistics, and what follows for lengths, batches and modes.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "batch-norm-in-rnns", "solution": true, "points": 3}
@@ -709,5 +917,9 @@ batch, and does the same in training and in evaluation.
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps5-summary"}
+where_you_stand()

@@ -31,12 +31,15 @@ points: 37 are graded automatically, and 6, for the written answers, by a person
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 No exercise needs another one: where a model is needed, it is given, so a mistake costs only once. Exercise 7 may be built of
 your own layers, or of PyTorch's.
@@ -55,6 +58,39 @@ your own layers, or of PyTorch's.
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps6-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps6-helpers"}
 import matplotlib.pyplot as plt
@@ -134,6 +170,8 @@ def pytorch_layer(numbers, n_heads, norm_first=True):
 r"""
 ## Exercise 1: the layer that reads (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 Write `EncoderLayer(d_model, n_heads, d_ff)`, a PyTorch module with exactly these attributes:
 
 | attribute | what it is |
@@ -151,6 +189,26 @@ The attention is *self*-attention: queries, keys and values come from the same (
 it comes. Return the new `(B, T, d_model)` and nothing else. No dropout, no norm at the end.
 
 For the test, numbers are put into your layer by `load_state_dict`, so the names matter.
+
+<details><summary>Hint 1</summary>
+
+Which parts have numbers of their own? Count the attributes in the table.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*A block: look, then think* in the chapter. In each of the two formulas: what is normalised, and what is added to
+what?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`forward` takes two steps of the same form. In the first, queries, keys and values are made of the same normalised
+tokens. What does the given attention return?
+
+</details>
 """
 
 
@@ -182,6 +240,7 @@ class EncoderLayer(nn.Module):
 
 
 # %% nbgrader={"grade_id": "encoder-layer-tests", "points": 6}
+# Examples of exercise 1: EncoderLayer
 numbers = random_numbers(8, 20, ["attention"], ["norm1", "norm2"])
 layer = EncoderLayer(8, 2, 20)
 for name, value in numbers.items():
@@ -275,6 +334,8 @@ def _(rng):
 """
 ## Exercise 2: the layer that writes (7 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 30 minutes*
+
 `DecoderLayer(d_model, n_heads, d_ff)` has a second attention, with which the written tokens look into what was read, the
 `memory`. Its attributes:
 
@@ -294,6 +355,25 @@ def _(rng):
 `y` is `(B, T, d_model)` and `memory` `(B, S, d_model)`; `self_mask` is broadcastable to `(B, h, T, T)` and `cross_mask` to
 `(B, h, T, S)`. The causal mask is not built in: who wants one gives it as `self_mask`. Return the new
 `(B, T, d_model)` and nothing else.
+
+<details><summary>Hint 1</summary>
+
+Three parts, three norms: which belongs to which? What do keys and values of the second part read?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*The decoder writes* in the chapter. Which mask fits `(…, T, T)`, and which `(…, T, S)`?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three steps of the form *y, plus what a part says of a normalised y*. Only the second one reads something else as
+well.
+
+</details>
 """
 
 
@@ -329,6 +409,7 @@ class DecoderLayer(nn.Module):
 
 
 # %% nbgrader={"grade_id": "decoder-layer-tests", "points": 7}
+# Examples of exercise 2: DecoderLayer
 numbers = random_numbers(8, 20, ["self_attention", "cross_attention"], ["norm1", "norm2", "norm3"])
 layer = DecoderLayer(8, 2, 20)
 for name, value in numbers.items():
@@ -436,6 +517,8 @@ def _(rng):
 """
 ## Exercise 3: encoder, decoder or both? (4 points)
 
+*Difficulty ●○○○○ · importance ●●●●○ · about 15 minutes*
+
 Which kind of transformer is made for each of these seven tasks? Choose the one that fits directly: without a part that
 would have nothing to do, and without writing the task down in another form first.
 
@@ -455,6 +538,24 @@ would have nothing to do, and without writing the task down in another form firs
 
 Collect your choices in a dict called `model_kinds`, with the three words above. Each task counts the same; a small part
 of the points is for the cell with the example.
+
+<details><summary>Hint 1</summary>
+
+Two questions for each task: is something written token by token? Is something *else* read as a whole?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Encoder, decoder, or both* in the chapter. An answer *about* the input needs nobody who writes.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two times yes is `"both"`. A row of sound vectors is a sequence that can be read.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "model-kinds", "solution": true}
@@ -472,6 +573,7 @@ model_kinds = {
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "model-kinds-tests", "points": 4}
+# Examples of exercise 3: model_kinds
 assert isinstance(model_kinds, dict), 'model_kinds should be a dict such as {"a": "encoder", "b": ...}.'
 for entry in "abcdefg":
     assert entry in model_kinds, f'The entry "{entry}" is missing.'
@@ -578,6 +680,8 @@ def train_translator(teacher_forced_logits, steps=600, seed=0):
 """
 ## Exercise 4: all positions at once (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 20 minutes*
+
 While a translator is trained, the right translation is known, and all its positions can be predicted in one go. Write
 `teacher_forced_logits(model, source, target, sos)`: for a `target` (B, T), which does **not** begin with `sos`, return the
 `logits` (B, T, n_tokens) in which **`logits[:, t]` predicts `target[:, t]`** from the source, from `sos` and from the right
@@ -586,6 +690,25 @@ tokens before it, `target[:, :t]`. What was predicted plays no part.
 They have to be the same as those that the model gives step by step, when it is fed one right token more each time. In
 particular nothing of `target[:, t]` and of what comes after may get into `logits[:, t]`. And gradients have to flow through
 your function to the model's numbers, or nothing could be trained.
+
+<details><summary>Hint 1</summary>
+
+Take a target of three tokens. Write the prefix above it, so that each place of the prefix has just not seen the
+target below. What comes first?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*`<SOS>` and the shift* in the chapter. Which token of the target is never fed in?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A column `(B, 1)` of `sos` with the target's dtype, a part of the target behind it, and one call of the model.
+
+</details>
 """
 
 
@@ -604,6 +727,7 @@ def teacher_forced_logits(model, source, target, sos):
 
 
 # %% nbgrader={"grade_id": "teacher-forced-logits-tests", "points": 4}
+# Examples of exercise 4: teacher_forced_logits
 def parrot(source, prefix):
     """A model that wants to say again what it has just been fed: the largest of 9 logits is that of the last token."""
     return nn.functional.one_hot(prefix, 9).float()
@@ -712,6 +836,8 @@ def _(rng):
 """
 ## Exercise 5: write until everybody is done (6 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 In use nobody knows the right tokens, so the model is fed its own. Write `greedy_decode(model, source, sos, eos, max_len)`:
 
 - Every sequence of the batch begins with `sos`. At each step it gets the token with the **largest logit** at its last
@@ -725,6 +851,26 @@ In use nobody knows the right tokens, so the model is fed its own. Write `greedy
 
 No gradients are needed: decorate the function with `@torch.no_grad()` if you like. `sos` and `eos` are different
 numbers, `max_len` is at least 1, and the model never chooses `sos`.
+
+<details><summary>Hint 1</summary>
+
+Which shape have the model's logits, and at which place do they speak of the next token?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Two things must be carried from round to round: what has been written, and who is finished. The three bullets above
+say when each of them changes.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A round: the logits of one place, a token `(B,)` for each sequence, what becomes of it where a sequence is finished,
+append, who is finished now, stop or go on. The first `eos` has to stay: mind the order of these steps.
+
+</details>
 """
 
 
@@ -751,6 +897,7 @@ def greedy_decode(model, source, sos, eos, max_len):
 
 
 # %% nbgrader={"grade_id": "greedy-decode-tests", "points": 6}
+# Examples of exercise 5: greedy_decode
 def counter(source, prefix):
     """Writes down the numbers from source[:, 0] to 1, then the end symbol 7, and then nonsense. (9 tokens.)"""
     first = source[:, :1]
@@ -1005,6 +1152,8 @@ for text, label in zip(TRAIN_TEXTS[:4], TRAIN_LABELS[:4], strict=True):
 """
 ## Exercise 6: train, and measure honestly (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 45 minutes*
+
 Write `train_classifier(epochs, seed)`: it makes a **new** `ReviewClassifier()`, trains it on the 200 training notes for
 `epochs` epochs (at least 1), and returns a dict of four lists with `epochs` Python floats each:
 
@@ -1023,6 +1172,25 @@ Write `train_classifier(epochs, seed)`: it makes a **new** `ReviewClassifier()`,
 - **The same seed gives the same lists**, whatever has been drawn before; different seeds give different ones. So call `set_seed(seed)` inside, before the model is made, and draw with PyTorch alone.
 - After 30 epochs with `seed=1` the `val_accuracy` has to be at least **0.65**. (From 0.72 to 0.82 is usual, with other seeds, too.
   As one label in ten is wrong, no honest model gets far beyond 0.9.)
+
+<details><summary>Hint 1</summary>
+
+What is measured with dropout and what without? When has the model to be switched, and how often?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*A reader that judges, and its curves* in the chapter. One call decides everything random: before what must it stand?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A loop over epochs, in it: training mode and a loop over shuffled batches; evaluation mode and two measurements on all
+notes, without gradients; four Python floats to append.
+
+</details>
 """
 
 
@@ -1056,6 +1224,7 @@ def train_classifier(epochs, seed):
 
 
 # %% nbgrader={"grade_id": "train-classifier-tests", "points": 5}
+# Examples of exercise 6: train_classifier
 run = Run(train_classifier, 30, 1)
 history = run.history
 assert isinstance(history, dict), "train_classifier returns a dict of four lists."
@@ -1297,6 +1466,8 @@ for text, label in zip(READ_TEXTS[:4], READ_LABELS[:4], strict=True):
 """
 ## Exercise 7: a model of your own, trained by you (5 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 50 minutes*
+
 So far the models and the texts were given. Now both are open: write `train_reader(texts, labels, seed)`, which makes a
 **new** model of your design, trains it on labelled texts of **some** language, and returns it. The cell below has room for
 the model, `Reader`, beside it; you may give it other arguments, or use none of it.
@@ -1317,6 +1488,27 @@ A model with 0.99 exists, and not only one. If yours stays below 0.85, look firs
 trained on. Are they wrong, too? Then it has not learned enough, or the question never meets the things. Are they right? Then it
 knows these by heart: think about what stays the same from text to text, and at **which of the five places** the
 answer is read.
+
+<details><summary>Hint 1</summary>
+
+The answer depends on the question **and** on the things. Where in your model do they meet?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Begin small: an embedding, one attention, one linear layer, width 32. Print the share of right answers on the training
+texts after each epoch before you change anything.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Go backwards from the logits: what they are read from must know what was asked, and must have looked at the things.
+Which of the five places can be both? (A mean over all places blurs it.) In the end, think of the mode in which you
+return the model.
+
+</details>
 """
 
 
@@ -1362,6 +1554,7 @@ def train_reader(texts, labels, seed):
 
 
 # %% nbgrader={"grade_id": "train-reader-tests", "points": 5}
+# Examples of exercise 7: train_reader
 reader = train_reader(READ_TEXTS, READ_LABELS, 1)
 assert callable(reader), "train_reader returns the trained model, which is called with texts. Is there a return?"
 logits = reader(NEW_TEXTS)
@@ -1494,6 +1687,8 @@ def _(rng):
 """
 ## Exercise 8: read the curves (3 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 25 minutes*
+
 Back to exercise 6: train for 10, for 30 and for 50 epochs, with `seed=1`, and collect the results in a dict called `curves`, with the keys 10,
 30 and 50. `draw_curves` draws them. (No points for this cell; the answer below needs its figure.)
 """
@@ -1512,6 +1707,26 @@ the 50 epochs, at which epoch is the validation loss lowest, and what is the nam
 validation *loss* with the validation *accuracy* after that epoch. They do not tell the same story; how can that be? (3)
 After how many epochs would you stop? Somebody picks the epoch with the best validation accuracy and reports this
 accuracy as the one to expect on new notes. Why is it too good, and what is needed for an honest number?
+
+<details><summary>Hint 1</summary>
+
+Find the epoch of the lowest validation loss in `curves[50]` with code. What do the four numbers say there, and at the
+end?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+On what does the loss of one note depend that its accuracy does not see?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+(3) has three parts: an epoch; why a number that was *chosen* among many is no fair one; and what is missing for a
+fair one.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "read-curves", "solution": true, "points": 3}
@@ -1539,11 +1754,33 @@ used neither for training nor for choosing.
 """
 ## Exercise 9: text without labels (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 25 minutes*
+
 Beside the 200 labelled notes somebody finds 20,000 notes of the same kind **without** labels. Answer in five to eight
 sentences. (1) Can an encoder be pretrained on them? Describe a task for which the notes themselves hold the right
 answers, and say what goes in and what is to be predicted. (2) Name one thing that it learns from this which helps to judge
 notes later, and say why the notes show it although nobody says what is liked. (3) Describe a case in which such
 pretraining would help little or not at all, with the reason.
+
+<details><summary>Hint 1</summary>
+
+What could you ask about a note so that the note itself holds the answer?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*What is text without labels good for?* in the chapter. What do *and*, *but* and *not* tell about the words beside
+them?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+(3): which connection must the texts show for it to help? Describe a case in which it is not there, or no longer
+needed.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "unlabelled-text", "solution": true, "points": 3}
@@ -1572,5 +1809,9 @@ so many labelled notes that everything is learned from them anyway.
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps6-summary"}
+where_you_stand()

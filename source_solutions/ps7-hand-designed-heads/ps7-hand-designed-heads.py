@@ -28,12 +28,15 @@ optional: they lead further, nothing builds on them, and 38 of the points are to
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 Every exercise is judged by itself: your matrices are put into the grader's own head, so a mistake in your class `Head`
 costs nothing later on.
@@ -51,6 +54,39 @@ costs nothing later on.
 # %%
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
+
+# %% nbgrader={"grade_id": "ps7-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
 
 # %% nbgrader={"grade_id": "ps7-helpers"}
 import itertools
@@ -129,6 +165,8 @@ class FixedHead:
 r"""
 ## Exercise 1: a head that takes its matrices from you (5 points)
 
+*Difficulty ●●○○○ · importance ●●●●● · about 30 minutes*
+
 Write the class that all heads of this set are put into. `Head(W_Q, W_K, W_V, positions=None)` keeps the four under
 exactly these names as attributes. `forward(X)` takes one-hot rows `X` (T, n_tokens) and
 
@@ -139,6 +177,25 @@ exactly these names as attributes. `forward(X)` takes one-hot rows `X` (T, n_tok
 4. returns `(output, weights)`, with output = weights $V$ and nothing added to it.
 
 Exactly these shapes, without batch axes.
+
+<details><summary>Hint 1</summary>
+
+Write down the shapes: X, the part of `positions` that is used, Z, Q, the scores.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*A basis with names* in the chapter. How many rows of the table does a sequence of T tokens need?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`__init__` keeps four things. `forward`: side by side, if there are positions; three products; scores with their
+scale; a softmax that subtracts each row's largest; the average.
+
+</details>
 """
 
 
@@ -170,6 +227,7 @@ class Head:
 
 
 # %% nbgrader={"grade_id": "head-tests", "points": 5}
+# Examples of exercise 1: Head
 # Two tokens of two kinds, d_qk = 4. Token 0 asks with (2 ln 3, 0, 0, 0), and its own key is (1, 0, 0, 0).
 to_query = np.array([[2 * np.log(3), 0, 0, 0], [0, 0, 0, 0.0]])
 to_key = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0]])
@@ -180,7 +238,7 @@ assert isinstance(result, (tuple, list)) and len(result) == 2, "forward returns 
 output, weights = map(np.asarray, result)
 assert np.shape(weights) == (2, 2), f"Two tokens look at two tokens: weights (2, 2), not {np.shape(weights)}."
 assert np.shape(output) == (2, 3), f"Two tokens, values of width 3: output (2, 3), not {np.shape(output)}."
-assert np.allclose(np.sum(weights, axis=1), 1), "Row = query: each row of the weights sums to 1."
+assert np.allclose(np.sum(np.asarray(weights), axis=1), 1), "Row = query: each row of the weights sums to 1."
 assert not np.allclose(weights[0], [0.9, 0.1]), "[0.9, 0.1] comes without the division by the root of d_qk."
 assert np.allclose(weights, [[0.75, 0.25], [0.5, 0.5]]), "The scores ln 3 and 0 give 3 : 1; equal scores give halves."
 assert np.allclose(output[0], [3, 1, 6]), "The output is 0.75 of the first value plus 0.25 of the second."
@@ -275,6 +333,8 @@ def _(rng):
 r"""
 ## Exercise 2: a head that looks at its own kind (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 40 minutes*
+
 From here on you do not compute with matrices, you choose them. `content_head(n_tokens)` returns a dict with the entries
 `"W_Q"`, `"W_K"`, `"W_V"` (and `"positions"`, which you may leave out or set to `None` where you need none), so that
 `Head(**content_head(n_tokens))` does the following for every sequence:
@@ -295,6 +355,26 @@ How large do scores have to be, and what does the division by $\sqrt{d_{qk}}$ do
 cell is a difference of *scores* (after that division) that suffices everywhere in this set. The examples below see only
 which score is highest, so look after the 0.99 yourself: `weakest(Head(**content_head(3)), "content", 3, 4)` and the
 same for 9 tokens, or `show_pattern(...)` for one sequence.
+
+<details><summary>Hint 1</summary>
+
+What is the dot product of two one-hot rows of the same kind, and of different kinds?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*By content: who is my partner?* and *How large is large enough?* in the chapter. Which difference of scores is
+needed, and what does the division make of the numbers that you put in?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two of the matrices make the scores: keep one simple, and put the factor into the other. The third hands the token on.
+Then test with `weakest`, for 3 and for 9 tokens.
+
+</details>
 """
 
 
@@ -312,6 +392,7 @@ def content_head(n_tokens):
 
 
 # %% nbgrader={"grade_id": "content-head-tests", "points": 5}
+# Examples of exercise 2: content_head
 matrices = content_head(3)
 assert isinstance(matrices, dict), 'content_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
 for name in ("W_Q", "W_K", "W_V"):
@@ -379,6 +460,8 @@ def _(rng):
 """
 ## Exercise 3: a head that looks at one place (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 30 minutes*
+
 `position_head(n_tokens, max_len)` returns such a dict for a head in which **every token attends to the first token** of
 the sequence, whatever the tokens are, and puts out **the one-hot row of that first token**. Now you need `"positions"`:
 a table (max_len, d_pos) of your own making, with as many columns as you like (one-hot, numbers, sines, ...).
@@ -386,6 +469,26 @@ a table (max_len, d_pos) of your own making, with as many columns as you like (o
 As before: at least 0.99 of every row's attention on the first token, outputs (T, n_tokens) within 0.05, for **every**
 sequence up to length 4 and for others up to length `max_len`. `n_tokens` is any whole number
 from 1 on, `max_len` any from 2 on. Try `weakest(Head(**position_head(3, 12)), "first", 3, 4)`.
+
+<details><summary>Hint 1</summary>
+
+What do all queries ask for, whatever their token and their place? How does a key say that it is the first?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*By position: a head that reverses* in the chapter. A row of Z is the token's part and then the position's part: which
+rows of your matrices belong to which?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+All queries may be equal, so few columns are enough. `W_V` hands on one part of the row and drops the other. Choose a
+table in which place 0 is easy to recognise.
+
+</details>
 """
 
 
@@ -407,6 +510,7 @@ def position_head(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "position-head-tests", "points": 4}
+# Examples of exercise 3: position_head
 matrices = position_head(3, 6)
 assert isinstance(matrices, dict), "position_head returns a dict with W_Q, W_K, W_V and positions."
 for name in ("W_Q", "W_K", "W_V", "positions"):
@@ -484,6 +588,8 @@ print(f"In exercise 4 every token looks at: {VARIANT}")
 """
 ## Exercise 4: your own place to look at (4 points)
 
+*Difficulty ●●●●○ · importance ●●●●○ · about 25 minutes*
+
 The cell above drew one of three heads for your id (`VARIANT`):
 
 - `"second"`: every token attends to the **second token** of the sequence. A sequence of a single token can only attend
@@ -495,6 +601,26 @@ Write `variant_head(n_tokens, max_len)` for yours; you need not do the other two
 token that is looked at**. Otherwise everything is as in exercise 3: attention of at least 0.99, outputs within 0.05,
 **every** sequence up to length 4 and others up to `max_len`, any `n_tokens` from 1 on and
 `max_len` from 2 on.
+
+<details><summary>Hint 1</summary>
+
+For a text of four tokens: which key is wanted for each query? And in a text of one token?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+With one-hot positions the scores of all pairs of places are a table that you may fill as you like. Where must its
+rows be largest, and what must not happen when the text is shorter than the table?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Let the score fall with the distance from the wanted place: then whoever is nearest wins, and short texts need no case
+of their own. The factor and the root are as before.
+
+</details>
 """
 
 
@@ -518,6 +644,7 @@ def variant_head(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "variant-head-tests", "points": 4}
+# Examples of exercise 4: variant_head
 matrices = variant_head(3, 6)
 assert isinstance(matrices, dict), "variant_head returns a dict with W_Q, W_K, W_V and positions."
 for name in ("W_Q", "W_K", "W_V", "positions"):
@@ -593,6 +720,8 @@ def _(rng):
 r"""
 ## Exercise 5: how far are the right keys ahead? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 20 minutes*
+
 The scores $QK^\top/\sqrt{d_{qk}}$ decide where a head looks. For one query, the *gap* is
 
 > the **lowest** score on a right key, minus the **highest** score on a wrong key.
@@ -607,6 +736,25 @@ If it is positive, every right key beats every wrong one. `score_gap` returns th
 Why it is worth knowing: with one right key and at most L − 1 wrong ones, a gap of $\ln(99\,(L-1))$ guarantees the
 attention 0.99 on the right key, since the wrong ones together get at most $(L-1)\,e^{-\text{gap}}$ times its share. For
 L = 12 that is 6.99.
+
+<details><summary>Hint 1</summary>
+
+Which shape have the scores, and which has `right`? How many numbers come out for each query?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The smallest of *some* entries of a row: what can the others be filled with, so that they never win?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two filled tables, one reduced by its smallest, one by its largest; a difference; a smallest. What do the fillings
+make of a query that is to be skipped?
+
+</details>
 """
 
 
@@ -626,6 +774,7 @@ def score_gap(W_Q, W_K, X, right):
 
 
 # %% nbgrader={"grade_id": "score-gap-tests", "points": 4}
+# Examples of exercise 5: score_gap
 # d_qk = 4, so the products are halved. Query 1 has the scores 4, 3, 1 with its three keys, query 2 has 0, 5, 2.
 to_query = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 0, 0.0]])
 to_key = 2 * np.array([[4, 0, 0, 0], [3, 5, 0, 0], [1, 2, 0, 0.0]])
@@ -713,6 +862,8 @@ def _(rng):
 """
 ## Exercise 6: when are two heads the same? (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 Multiply `W_Q` by an invertible matrix and `W_K` by the transpose of its inverse: all numbers change, and the head does
 exactly what it did before. So heads are not compared by their matrices but by what they do. Write
 `same_head(a, b, X, atol)`:
@@ -722,6 +873,24 @@ exactly what it did before. So heads are not compared by their matrices but by w
   |difference| ≤ `atol` (equality counts). There is no tolerance in proportion to the size of the numbers: note that
   `np.allclose` adds one unless it is told `rtol=0`.
 - If weights or outputs have different shapes, these are different heads: `False`, without an error.
+
+<details><summary>Hint 1</summary>
+
+How many pairs of arrays are compared?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+What does NumPy do with the difference of arrays of shapes (3, 1) and (3, 3)?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One call of each `forward`. For both pairs: shapes first, then the largest difference against `atol`.
+
+</details>
 """
 
 
@@ -742,6 +911,7 @@ def same_head(a, b, X, atol):
 
 
 # %% nbgrader={"grade_id": "same-head-tests", "points": 3}
+# Examples of exercise 6: same_head
 X = np.eye(2)
 weights = np.array([[0.75, 0.25], [0.5, 0.5]])
 output = np.array([[1.0, 0.0, 2.0], [0.0, 4.0, 0.0]])
@@ -867,6 +1037,8 @@ class InNumpy:
 r"""
 ## Exercise 7: a head that learns (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 The same head in PyTorch, with matrices that are trained. `LearnedHead(n_tokens, d_qk, d_v, max_len=None, d_pos=None)`
 has exactly these attributes:
 
@@ -882,6 +1054,27 @@ weights.
 No other parameters: the grader sets the weights through `load_state_dict`, compares the results with a reference that
 has the same weights, and trains your head by the function `train_head` in the cell above. There it has to put at least **0.95** of the
 attention on the right keys, on the lengths it was trained on (1 to 4).
+
+<details><summary>Hint 1</summary>
+
+Which axis of X counts the tokens, if any number of axes may stand before it? Which rows of `positions.weight` belong
+to them?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+`nn.Linear` acts on the last axis. The rows of positions, (T, d_pos), need the leading axes of X: tensors have a
+method that repeats without copying.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+`__init__`: the width, with or without positions; three layers. `forward`: side by side along the last axis, three
+products, scaled softmax over the keys, average.
+
+</details>
 """
 
 
@@ -915,6 +1108,7 @@ class LearnedHead(nn.Module):
 
 
 # %% nbgrader={"grade_id": "learned-head-tests", "points": 5}
+# Examples of exercise 7: LearnedHead
 head = LearnedHead(2, 4, 3)
 for name in ("W_Q", "W_K", "W_V"):
     assert getattr(head, name).bias is None, f"{name} is a linear layer without bias: nn.Linear(..., bias=False)."
@@ -1098,11 +1292,32 @@ for task, (designed, learned) in pairs.items():
 """
 ## Exercise 8: by content, designed and learned (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 25 minutes*
+
 Compare your content head with the learned one: **two similarities and two differences**, each explained in one or two
 sentences (what you see, and why it is so). Use numbers from the cell above where you have them.
 The matrices of both are in `pairs`; where a head looks depends on the product of W_Q and the transpose of W_K alone, which
 is `designed.W_Q @ designed.W_K.T` and, as `nn.Linear` keeps its matrices transposed, `W_Q.weight.T @ W_K.weight` for
 `learned.head`.
+
+<details><summary>Hint 1</summary>
+
+Print the product for both heads, one below the other. What is alike, and what is not?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Three comparisons that mean something* in the chapter. A similarity says something if the task leaves no other
+choice: what forces it here?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Four times *what I see, with a number; because …*. Single entries of W_Q are no good evidence: exercise 6 says why.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "compare-content", "solution": true, "points": 4}
@@ -1138,7 +1353,27 @@ is for three), dependence on the seed.
 """
 ## Exercise 9: by position, designed and learned (4 points)
 
+*Difficulty ●●●○○ · importance ●●●●○ · about 20 minutes*
+
 The same for the heads that look at the first token: **two similarities and two differences**, each explained.
+
+<details><summary>Hint 1</summary>
+
+Which part of each head knows the places, and how many places does it know?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Give the cell above other seeds. What stays the same, and what is different every time?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Again *what I see; because …*, two and two. Think of a sequence that is longer than those of the training, too.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "compare-position", "solution": true, "points": 4}
@@ -1171,6 +1406,8 @@ positions, speed of learning (an easier task than content: nearly 1 after the sa
 """
 ## Exercise 10: does my kind occur again? (2 points, optional)
 
+*Difficulty ●●●●○ · importance ●●○○○ · about 25 minutes*
+
 For the curious; nothing else builds on it. Now a begin token stands before each sequence: it has the number `n_tokens`,
 so rows are one-hot of width n_tokens + 1, and the first row of `X` always is the begin token's.
 
@@ -1181,6 +1418,26 @@ attention. It is checked for every sequence up to length 4 (plus the begin token
 
 A hint: when a token looks at its own kind and at the begin token, how is the attention shared between them, once there
 are two of its kind?
+
+<details><summary>Hint 1</summary>
+
+Let begin and each token of the own kind have equal scores. Which share has begin if the kind occurs once? Twice?
+Three times?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The output has width 1: with which two values is it a measure of this share, and for which share is it 0?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One of the shares of the first hint falls just on that border. In which direction must begin's score be moved, and how
+far may it go before the next one crosses it as well?
+
+</details>
 """
 
 
@@ -1203,6 +1460,7 @@ def unique_head(n_tokens):
 
 
 # %% nbgrader={"grade_id": "unique-head-tests", "points": 2}
+# Examples of exercise 10: unique_head
 matrices = unique_head(3)
 assert isinstance(matrices, dict), 'unique_head returns a dict such as {"W_Q": ..., "W_K": ..., "W_V": ...}.'
 for name in ("W_Q", "W_K", "W_V"):
@@ -1334,6 +1592,8 @@ def draw_circuit(matrices, sequence, n_tokens):
 """
 ## Exercise 11: two heads that continue a text (3 points, optional)
 
+*Difficulty ●●●●● · importance ●●●○○ · about 40 minutes*
+
 For the curious; nothing else builds on it. What comes next in `a b c a`? "The last time, `b` came after `a`" is a good
 guess. One head cannot make it, two heads in a row can: the *induction circuit* of the chapter. Compose it of a head that
 looks at the token before, as in exercise 4, and one that looks by content, as in exercise 2. `run_circuit` above says
@@ -1360,6 +1620,26 @@ on and any `max_len` from 2 on. Where head 1 looks and what it writes is your af
 
 Two questions to begin with: what must a key of head 2 know that no token knows of itself? And how should the score of begin
 compare with that of a right key, and with that of a wrong one? `draw_circuit(induction_circuit(3, 6), [0, 1, 2, 0], 3)` draws both heads.
+
+<details><summary>Hint 1</summary>
+
+In `a b c a` the last `a` wants to find `b`. Of which token must the row of `b` know, and who can tell it?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Head 1 is the *previous* head of exercise 4. Where does what it finds go, so that nothing is overwritten? (Make the
+table of positions wider than it need be.)
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Head 2 compares one part of the query's row with another part of the key's row. Order its scores: a right key above
+begin, begin above all others, each step large enough. `W_V2` hands on the token's part, and nothing for begin.
+
+</details>
 """
 
 
@@ -1401,6 +1681,7 @@ def induction_circuit(n_tokens, max_len):
 
 
 # %% nbgrader={"grade_id": "induction-circuit-tests", "points": 3}
+# Examples of exercise 11: induction_circuit
 matrices = induction_circuit(3, 6)
 assert isinstance(matrices, dict), "induction_circuit returns a dict with seven entries."
 for name in ("W_Q1", "W_K1", "W_V1", "W_Q2", "W_K2", "W_V2", "positions"):
@@ -1490,5 +1771,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps7-summary"}
+where_you_stand()

@@ -25,12 +25,15 @@ graded automatically, and 4, for the written answer, by a person. Plan four hour
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -55,6 +58,39 @@ this is what makes the order of the matrix products a matter of choice.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps8-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps8-helpers"}
 import itertools
 import math
@@ -76,6 +112,8 @@ def peak_megabytes(f, *args):
 r"""
 ## Exercise 1: the feature map (8 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 45 minutes*
+
 `feature_map(X, order)` turns each row x into a longer row φ(x), so that for **any two** rows
 
 $$\varphi(q)\cdot\varphi(k) = \sum_{n=0}^{\text{order}} \frac{(q\cdot k)^n}{n!}.$$
@@ -86,6 +124,40 @@ two entries of x, with the right factor. `order` is any whole number from 1 on.
 Only the products are compared: the features may stand in any order, have any signs, and there may be more of them than
 necessary (as in the double sum above, where $x_ix_j$ and $x_jx_i$ are both there). What is asked is that φ(x) is the
 exact finite vector, the same function for queries and keys and for every row by itself.
+
+**A picture** (how well the polynomial follows the exponential; in a cell of your own, once it works):
+
+```python
+import matplotlib.pyplot as plt
+
+t = np.linspace(-3, 3, 61)[:, None]
+plt.plot(t, np.exp(t), "k", label="exp")
+for order in (1, 2, 4):
+    plt.plot(t, feature_map(t, order) @ feature_map(np.ones((1, 1)), order).T, label=f"order {order}")
+plt.ylim(-3, 10)
+plt.legend()
+plt.show()
+```
+
+<details><summary>Hint 1</summary>
+
+Multiply out (q · k)²/2 for D = 2. Which products of entries of k appear, and with which factors?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*A feature map for the exponential* in the chapter. Every factor is shared by φ(q) and φ(k): what does each of them
+get?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+A loop over the degrees from 0 to `order`; for each degree all choices of that many columns (`itertools` helps), their
+product, and a weight. The features stand along the last axis.
+
+</details>
 """
 
 
@@ -109,6 +181,7 @@ def feature_map(X, order=2):
 
 
 # %% nbgrader={"grade_id": "feature-map-tests", "points": 8}
+# Examples of exercise 1: feature_map
 q, k = np.array([[1.0, 2.0]]), np.array([[0.5, -1.0], [2.0, 1.0]])  # the products of q with the two k are -1.5 and 4
 phi_q, phi_k = feature_map(q), feature_map(k)
 assert phi_q is not None, "feature_map returned None. Is there a return?"
@@ -222,9 +295,31 @@ def _(rng):
 """
 ## Exercise 2: how long is φ(x)? (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 Products such as $x_1x_2$ and $x_2x_1$ need to be there only once, with a larger factor. `feature_dimension(D, order)`
 returns the **smallest** number M of features with which exercise 1 can be done for every input of width D: the number of
 different products of at most `order` of the D entries, the empty product 1 included. (Your feature map may use more.)
+
+<details><summary>Hint 1</summary>
+
+List the products for D = 2 and order 2. There are six.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*How many features?* in the chapter. Choosing *at most* `order` of D entries is like choosing *exactly* `order` of D +
+1, the 1 among them.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Choices with repetition, in which the order does not matter: a sum of binomial coefficients, or a single one
+(`math.comb`).
+
+</details>
 """
 
 
@@ -240,6 +335,7 @@ def feature_dimension(D, order):
 
 
 # %% nbgrader={"grade_id": "feature-dimension-tests", "points": 3}
+# Examples of exercise 2: feature_dimension
 count = feature_dimension(3, 1)
 assert count is not None, "feature_dimension returned None. Is there a return?"
 assert count == 4, "Order 1: the 1 and the three entries themselves, 4 in all."
@@ -268,6 +364,8 @@ def _(rng):
 r"""
 ## Exercise 3: attention without the map (8 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 35 minutes*
+
 With the weights $s(q_i, k_j) = \varphi(q_i)\cdot\varphi(k_j)$ the output of query i is
 
 $$\text{output}_i = \frac{\sum_j \varphi(q_i)\cdot\varphi(k_j)\; v_j}{\sum_j \varphi(q_i)\cdot\varphi(k_j)}.$$
@@ -282,6 +380,26 @@ remains of the sums is the same for all queries.
 - Inputs with odd orders are such that the sum below the fraction is positive (see exercise 6).
 
 You may call `feature_map`.
+
+<details><summary>Hint 1</summary>
+
+Which product can be made first, so that no axis of length L is left?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Brackets decide* in the chapter. What remains of each of the two sums when φ(q) stands before it, and which shape has
+it?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Features of Q and of K; two sums over the keys; two products with the query's features; a division that fits along the
+width. `peak_megabytes` tells whether a table of L × L has slipped in.
+
+</details>
 """
 
 
@@ -301,6 +419,7 @@ def linear_attention(Q, K, V, order=2):
 
 
 # %% nbgrader={"grade_id": "linear-attention-tests", "points": 8}
+# Examples of exercise 3: linear_attention
 Q = np.array([[1.0, 0.0], [0.0, 2.0]])
 K = np.array([[2.0, 0.0], [0.0, 1.0]])
 V = np.array([[6.0, 0.0], [0.0, 12.0]])
@@ -397,6 +516,8 @@ def _(rng):
 """
 ## Exercise 4: what linear attention costs (3 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 15 minutes*
+
 Count the multiplications of two numbers in exercise 3 for one sequence, with the smallest number of features M:
 
 - the product of the transposed key features (M, L) with the values (L, D),
@@ -405,6 +526,24 @@ Count the multiplications of two numbers in exercise 3 for one sequence, with th
 
 Nothing else is counted: not the features themselves, no additions, no divisions. (For comparison: softmax attention takes
 $2L^2D$ in the same way of counting.)
+
+<details><summary>Hint 1</summary>
+
+How many multiplications does the product of (a, n) with (n, b) take?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Three products are listed above: write the sizes of each.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Which M is meant? Exercise 2 knows it. Then add the three.
+
+</details>
 """
 
 
@@ -421,6 +560,7 @@ def multiplications(L, D, order):
 
 
 # %% nbgrader={"grade_id": "multiplications-tests", "points": 3}
+# Examples of exercise 4: multiplications
 count = multiplications(1, 1, 1)
 assert count is not None, "multiplications returned None. Is there a return?"
 assert count == 6, "One token of width 1 and order 1 has M = 2 features: 2 + 2 for the products, 2 for the sum below."
@@ -451,6 +591,8 @@ def _(rng):
 """
 ## Exercise 5: from which length on is it cheaper? (3 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 By these counts, from which number of tokens on does linear attention take **fewer** multiplications than softmax
 attention? Give the smallest whole L with $2LMD + LM < 2L^2D$ for
 
@@ -461,6 +603,24 @@ attention? Give the smallest whole L with $2LMD + LM < 2L^2D$ for
 as a list of three numbers: `answer_cheaper_from = [..., ..., ...]`. Each counts one point. For D = 4
 and order 2 it is 17: see that your way of finding it gives this, since here the right numbers are asked for, whatever
 your `multiplications` says.
+
+<details><summary>Hint 1</summary>
+
+The inequality stands above. What can be divided out?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Solve it for L, or let a loop count up until it holds.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Mind the `<` and the next whole number. For D = 4 and order 2 you have to get 17.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "cheaper-choice", "solution": true}
@@ -470,6 +630,7 @@ answer_cheaper_from = [48, 2162, 526]
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "cheaper-choice-tests", "points": 3}
+# Examples of exercise 5: answer_cheaper_from
 # Your numbers are checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference, to_array
@@ -504,10 +665,31 @@ def _(rng):
 r"""
 ## Exercise 6: when can it fail? (1 point)
 
+*Difficulty ●●○○○ · importance ●●○○○ · about 10 minutes*
+
 The output is divided by $\sum_j s(q_i, k_j)$. For which of the orders 1, 2, 3, 4, 5 and 6 can this sum be **zero or
 negative** for some queries and keys? Set `answer_orders` to the list of these orders, for example
 `answer_orders = [2, 3]`, in any order. (A hint: draw $1 + t$, $1 + t + t^2/2$, … for negative t, or look for the place
 where the derivative vanishes.)
+
+<details><summary>Hint 1</summary>
+
+Which term decides when t goes to −∞, and which sign has it?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Weights must be positive* in the chapter. The derivative of each polynomial is the one before it: what remains of the
+polynomial where the derivative is 0?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+If every weight is positive, so is each sum. If one weight can be negative, one key is enough.
+
+</details>
 """
 
 # %% nbgrader={"grade_id": "normaliser-choice", "solution": true}
@@ -517,6 +699,7 @@ answer_orders = [1, 3, 5]
 ### END SOLUTION
 
 # %% nbgrader={"grade_id": "normaliser-choice-tests", "points": 1}
+# Examples of exercise 6: answer_orders
 # Your list is checked when you hand in.
 ### BEGIN HIDDEN TESTS
 from autograder.checks import check, fail, reference, to_array
@@ -537,14 +720,34 @@ def _(rng):
 ### END HIDDEN TESTS
 
 # %% [markdown] nbgrader={"grade_id": "complexity-task"}
-"""
+r"""
 ## Exercise 7: the complexity of each step (4 points)
+
+*Difficulty ●●○○○ · importance ●●●●○ · about 25 minutes*
 
 In a few sentences or a table: (1) for **softmax attention**, give the order of growth of time and memory in L and D of
 its steps (scores, softmax, averages). (2) For **linear attention** with M features, give the time of each step: the
 features, the product of key features and values, the product with the query features, the sum and the division; and the
 memory. (3) Why may the products be taken in another order here but not with softmax? (4) M itself depends on D and the
 order: what does that mean for wide heads or high orders?
+
+<details><summary>Hint 1</summary>
+
+Write each step as a product of two arrays, with their sizes.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Brackets decide* and *What it costs* in the chapter. Which is the largest array that is kept?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+For (3): what stands between $QK^\top$ and V in softmax attention? For (4) put D = 64 into exercise 2.
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "complexity", "solution": true, "points": 4}
@@ -575,6 +778,8 @@ C(D + order, order) grows like D^order / order!: for order 2 and D = 64 it is 21
 r"""
 ## Exercise 8: one token at a time (5 points)
 
+*Difficulty ●●●●○ · importance ●●●●● · about 40 minutes*
+
 Now with a **causal mask**, the only exercise here that has one: query t may see the keys 1 to t. Then the sums over the keys
 are *running* sums, and linear attention is a recurrent network: it reads a token, adds it to a state, and answers.
 
@@ -588,6 +793,25 @@ leading axes. `state` is `None` before the first token and afterwards whatever y
 - Everything the function remembers is in the state: several texts may be read in turns.
 
 You may call `feature_map`. Products of queries and keys are such that the sum below the fraction is positive.
+
+<details><summary>Hint 1</summary>
+
+Exercise 3 forms two sums over the keys. Which shapes have they?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*With a causal mask: a recurrent network* in the chapter. What does one more token add to each of the sums?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Features of one token (`feature_map` wants an axis for tokens: give it one, and take it away again); the old sums, or
+nothing at the beginning; new sums, without changing the old; the answer; both returned.
+
+</details>
 """
 
 
@@ -609,6 +833,7 @@ def attention_step(state, q, k, v, order=2):
 
 
 # %% nbgrader={"grade_id": "attention-step-tests", "points": 5}
+# Examples of exercise 8: attention_step
 Q = np.array([[1.0, 0.0], [0.0, 2.0]])
 K = np.array([[2.0, 0.0], [0.0, 1.0]])
 V = np.array([[6.0, 0.0], [0.0, 12.0]])
@@ -720,6 +945,8 @@ def _(rng):
 r"""
 ## Exercise 9: a state that is written over (4 points)
 
+*Difficulty ●●●○○ · importance ●●●○○ · about 30 minutes*
+
 The sum never forgets: if a key comes a second time with a new value, it answers with the mean of both. The **delta rule** looks
 first what the state answers for the key, and writes only the difference:
 
@@ -732,6 +959,26 @@ part of the way.
 `delta_attention(Q, K, V, beta)` reads whole texts, Q, K and V (..., L, D) with step sizes `beta` (..., L), and returns the outputs
 (..., L, D). Queries and keys are used as they are: no feature map, no division by a sum, no change of their lengths. Every token is
 written **before** its query is answered.
+
+<details><summary>Hint 1</summary>
+
+What does `k @ S` say, with k of shape (1, D)? Which shape has the table that is added to S?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*One state, four writing rules* in the chapter; the formula above is one round of the loop. Is the query answered
+before or after?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+S of zeros with the leading axes; a loop over the tokens; what is missing; write; answer; in the end all answers along
+the axis of tokens. `beta[..., t]` lacks two axes.
+
+</details>
 """
 
 
@@ -754,6 +1001,7 @@ def delta_attention(Q, K, V, beta):
 
 
 # %% nbgrader={"grade_id": "delta-attention-tests", "points": 4}
+# Examples of exercise 9: delta_attention
 keys = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])  # the first key comes again
 values = np.array([[3.0, 1.0], [5.0, 5.0], [7.0, 2.0]])
 output = delta_attention(keys, keys, values, np.ones(3))
@@ -812,5 +1060,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps8-summary"}
+where_you_stand()

@@ -22,12 +22,15 @@ Plan four hours.
 2. Go from top to bottom and run each cell (Shift + Enter). Write only where you see `# YOUR CODE HERE` (replace that
    line and the `raise NotImplementedError()` below it) or *YOUR ANSWER HERE*. You may add cells of your own; every
    other cell is put back to its original before grading.
-3. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
+3. Under each heading stands how hard the exercise is and how important for what comes later, both out of five, and how
+   long it may take. Below the task are hints, folded: open one, try with it, and only then open the next.
+4. After each exercise comes a cell with examples. When it runs without an error, you are on the right way; its messages
    say what to look at. The grader runs these examples and further checks, on other inputs, which you do not see.
    Each check counts by itself, so an unfinished exercise still earns points.
-4. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
-   will not work for the grader.
-5. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
+5. At the end choose *Restart kernel and run all cells*. What works only because of the order in which you clicked
+   will not work for the grader. A cell that fails does not stop the run, and the last cell says where you stand: what
+   passes, what fails, and what is still empty.
+6. Save, and hand in this one file. Its name does not matter; neither do printed outputs.
 
 An exercise may call the functions of earlier ones. If your earlier function was wrong, the later exercise is judged
 again with a right one in its place, so that one mistake costs only once.
@@ -47,6 +50,39 @@ again with a right one in its place, so that one mistake costs only once.
 # Your id, exactly as your class knows it. Keep the quotes.
 student_id = "..."
 
+# %% nbgrader={"grade_id": "ps9-progress"}
+# So that "run all" goes on after an error, and the last cell can say where you stand. The grader uses none of it.
+import time
+
+started, shell = time.time(), globals().get("get_ipython", lambda: None)()
+
+
+def note_examples(ran):
+    """After each cell: note how its examples went, and let the run go on, unless it was interrupted."""
+    title, error = ran.info.raw_cell.partition("\n")[0], ran.error_before_exec or ran.error_in_exec
+    if title.startswith("# Examples of "):
+        shell.examples[title.removeprefix("# Examples of ")] = error
+    if not isinstance(error, KeyboardInterrupt):
+        ran.error_before_exec = ran.error_in_exec = None
+
+
+def where_you_stand():
+    """Print which examples pass, which fail, and where nothing is written yet."""
+    states = []
+    for title, error in getattr(shell, "examples", {}).items():
+        empty = isinstance(error, NotImplementedError) or getattr(error, "name", None) == title.split(": ")[1]
+        states.append("passes" if error is None else "empty" if empty else "fails")
+        print(f"{states[-1]:8}{title}", f"  ({error})"[:80] if states[-1] == "fails" else "")
+    if states:
+        counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
+        print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
+        print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+
+
+if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
+    shell.examples = {}
+    shell.events.register("post_run_cell", note_examples)
+
 # %% nbgrader={"grade_id": "ps9-helpers"}
 import math
 
@@ -60,12 +96,32 @@ F = nn.functional  # for F.relu and the like, if you prefer functions to modules
 """
 ## Exercise 1: how large is the output? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A kernel of size `kernel` runs over `n` pixels in a row. Before, `padding` zeros are put **on each side**. The kernel
 starts at the left end and moves `stride` pixels at a time, as long as it lies wholly inside. How many places does it
 visit? That is the size of the output. Pixels that are left over at the right end are not used.
 
 `n`, `kernel` and `stride` are at least 1, `padding` is at least 0, `kernel` is at most `n`; the stride may be larger
 than the kernel. (The same count holds for a pooling layer, whose kernel usually moves by its own size.)
+
+<details><summary>Hint 1</summary>
+
+Draw n = 7, kernel 3, stride 2 on paper and mark where the kernel begins.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+How long is the line with its zeros? Which is the last pixel at which the kernel may begin?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+The places are one more than the moves. How many moves of `stride` pixels fit?
+
+</details>
 """
 
 
@@ -82,6 +138,7 @@ def conv_output_size(n, kernel, stride=1, padding=0):
 
 
 # %% nbgrader={"grade_id": "conv-output-size-tests", "points": 4}
+# Examples of exercise 1: conv_output_size
 size = conv_output_size(5, 3)
 assert size is not None, "conv_output_size returned None. Is there a return?"
 assert np.shape(size) == (), f"Return one number, not something of shape {np.shape(size)}."
@@ -142,6 +199,8 @@ def _(rng):
 """
 ## Exercise 2: how many parameters? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 15 minutes*
+
 A network is given as a list of layers, each a tuple:
 
 | tuple | layer |
@@ -152,6 +211,25 @@ A network is given as a list of layers, each a tuple:
 
 How many parameters does it have in all? Each convolution has one bias for each of its output channels, each linear
 layer one for each of its outputs; they count. Sizes are at least 1, and an empty list has no parameters.
+
+<details><summary>Hint 1</summary>
+
+How many numbers belong to **one** output channel of a convolution with `c_in` input channels?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+The kernels reach through all input channels. Biases: one for each output, whatever the size of the kernel.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Go through the list; the first entry of a tuple says which rule counts. One of the three kinds adds nothing. The five
+layers of exercise 3 have 224,892.
+
+</details>
 """
 
 
@@ -176,6 +254,7 @@ def parameter_count(layers):
 
 
 # %% nbgrader={"grade_id": "parameter-count-tests", "points": 4}
+# Examples of exercise 2: parameter_count
 count = parameter_count([("linear", 5, 3)])
 assert count is not None, "parameter_count returned None. Is there a return?"
 assert np.shape(count) == (), f"Return one number for all layers together, not something of shape {np.shape(count)}."
@@ -239,6 +318,8 @@ def _(rng):
 """
 ## Exercise 3: a network with pooling (5 points)
 
+*Difficulty ●●○○○ · importance ●●●○○ · about 30 minutes*
+
 Write a function `pooled_cnn()` that makes a new PyTorch module for images `(B, 1, 28, 28)` in four classes:
 
 | layer | output for one image |
@@ -259,6 +340,24 @@ Each of the five layers has one weight and one bias of its own, and they have **
 there as soon as the network is made (no lazy layers). How you write it is up to you: `nn.Sequential` or a class of
 your own, modules or functions, any names. The grader finds your weights by their sizes, puts its own numbers there,
 and compares the logits with the right ones to within 1e-4, and the gradients to within 2 %.
+
+<details><summary>Hint 1</summary>
+
+The table has the shape after each layer. Which of its lines has no parameters?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Each line is one to three modules of PyTorch. What makes (B, 576) of (B, 16, 6, 6)?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+One module after another, in the order of the table; nothing after the last; all of it made anew at every call.
+
+</details>
 """
 
 
@@ -287,6 +386,7 @@ def pooled_cnn():
 
 
 # %% nbgrader={"grade_id": "pooled-cnn-tests", "points": 5}
+# Examples of exercise 3: pooled_cnn
 model = pooled_cnn()
 assert model is not None, "pooled_cnn returned None. Is there a return?"
 parameters = [(name, parameter.detach()) for name, parameter in model.named_parameters()]
@@ -341,12 +441,32 @@ def _(rng):
 """
 ## Exercise 4: the same without pooling (4 points)
 
+*Difficulty ●○○○○ · importance ●●●○○ · about 15 minutes*
+
 Now `strided_cnn()`. The layers and their parameters are those of exercise 3, but **both convolutions move by 2 pixels
 at a time, and there is no pooling of any kind**: 28 → 14 → 6, so that again 576 numbers reach the linear layers. The
 paddings stay, 1 in the first convolution and 0 in the second; ReLU follows all layers but the last. The grader puts
 its weights in and compares as before.
 
 Write it anew rather than from what `pooled_cnn()` returns: a mistake in there would count in both exercises.
+
+<details><summary>Hint 1</summary>
+
+Which arguments of the convolutions change, and which modules go?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Check 28 → 14 → 6 with exercise 1.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+The text of exercise 3 once more, with two modules fewer and two arguments more.
+
+</details>
 """
 
 
@@ -373,6 +493,7 @@ def strided_cnn():
 
 
 # %% nbgrader={"grade_id": "strided-cnn-tests", "points": 4}
+# Examples of exercise 4: strided_cnn
 model = strided_cnn()
 assert model is not None, "strided_cnn returned None. Is there a return?"
 parameters = [(name, parameter.detach()) for name, parameter in model.named_parameters()]
@@ -416,6 +537,8 @@ def _(rng):
 """
 ## Exercise 5: how far is it from the first token to the last? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 `n` tokens stand in a row, and something that the **first** token knows is to change the output of the **last** one.
 Through how many steps must it go, at least?
 
@@ -428,6 +551,25 @@ Through how many steps must it go, at least?
 
 `n` is at least 2. `k` is odd and at least 3, at most `n`, and of interest to the convolution only: the other kinds
 take it and ignore it. Other kinds do not occur.
+
+<details><summary>Hint 1</summary>
+
+Draw n = 7 tokens. How far does the news get in one convolution with k = 3? With k = 5?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*How far apart are first and last?* in the chapter. How many places lie between them?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Two kinds do not depend on n at all, and one depends on n alone. For the convolution: a distance, and how far one
+layer reaches. To which side do you round?
+
+</details>
 """
 
 
@@ -449,6 +591,7 @@ def path_length(kind, n, k=3):
 
 
 # %% nbgrader={"grade_id": "path-length-tests", "points": 4}
+# Examples of exercise 5: path_length
 steps = path_length("attention", 9)
 assert steps is not None, "path_length returned None. Is there a return?"
 assert np.shape(steps) == (), f"Return one number, not something of shape {np.shape(steps)}."
@@ -501,6 +644,8 @@ def _(rng):
 """
 ## Exercise 6: what does a layer cost? (4 points)
 
+*Difficulty ●●○○○ · importance ●●●●○ · about 20 minutes*
+
 How many multiplications does it take to **mix** `n` tokens of width `d` in one layer? Count exactly these:
 
 | kind | what is counted |
@@ -512,6 +657,25 @@ How many multiplications does it take to **mix** `n` tokens of width `d` in one 
 
 `n`, `d` and `k` are at least 1, `k` is at most `n` where it matters and ignored by the other kinds. Additions,
 biases, softmax and ReLU cost nothing here.
+
+<details><summary>Hint 1</summary>
+
+For each kind two questions: how many products are there, and how many multiplications has one of them?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*What each costs* in the chapter. A vector of width d times a d × d matrix takes d² multiplications.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Each of the four is a product of n, d and k to some powers. Check yourself with the table of exercise 7, where n = 8
+and d = 16.
+
+</details>
 """
 
 
@@ -533,6 +697,7 @@ def layer_cost(kind, n, d, k=3):
 
 
 # %% nbgrader={"grade_id": "layer-cost-tests", "points": 4}
+# Examples of exercise 6: layer_cost
 cost = layer_cost("attention", 8, 16)
 assert cost is not None, "layer_cost returned None. Is there a return?"
 assert np.shape(cost) == (), f"Return one number, not something of shape {np.shape(cost)}."
@@ -598,6 +763,8 @@ def _(rng):
 r"""
 ## Exercise 7: the transformer and the three others (2 + 2 + 2 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 45 minutes*
+
 These are measurements like those of the chapter, made once for this set; you need nothing else. **Table 1** is about one layer of each kind with
 random weights: self-attention (the heart of a transformer, without positions), a recurrence (of an RNN), a
 convolution of width 3 (of a CNN) and a layer of an MLP on all numbers of all tokens at once.
@@ -639,6 +806,24 @@ an entry such as *yes* or *their places*). Four different properties: two rows o
 as one. (One property each: the three rows of multiplications; a task with 16 and with 48 symbols; and, where they say
 the same, that all pairs are connected and that one layer is enough.) What no table shows ("transformers are newer", "MLPs are for structured data") does not count, nor do the
 numbers of parameters, which were chosen alike.
+
+<details><summary>Hint 1</summary>
+
+Cover the columns that are not asked for, and go down the lines: where do the two say the same, and where not?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+Which lines show one and the same property? The text below the tables says which count as one.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Each sentence has three parts: the property in words, the entry of one partner, the entry of the other.
+
+</details>
 
 **The transformer and the RNN**
 """
@@ -733,6 +918,8 @@ welcome and not required.
 """
 ## Exercise 8: what pooling changes when the parameters do not (4 points)
 
+*Difficulty ●●●○○ · importance ●●●○○ · about 30 minutes*
+
 The two networks of exercises 3 and 4 were trained as in the chapter on 400 images of handwritten digits (3, 5, 8 and 9),
 three times each with other first weights, and tested on 319 other images, also on these moved by 3 pixels to the
 right. In addition there is a coursework that trained each once on medical images, and tested on 1000.
@@ -756,6 +943,26 @@ Answer in one to three sentences each, with the figures you rely on:
 2. The parameters are the same, the networks are not. Name two things that pooling changes in what is **computed**.
 3. Which of the two networks is the better one, on the digits and in the coursework?
 4. "Pooling makes a network immune to shifts." What do the measurements say?
+
+<details><summary>Hint 1</summary>
+
+(1) What has a pooling layer to learn? How many numbers reach the first linear layer in each of the networks?
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+(2) Take one window of 2 × 2 and ask of both networks what is computed there and what goes on. (3) Put each difference
+beside its standard error, and beside the spread of the seeds.
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+(4) Two numbers of each network are needed: before and after the move. Which of them would be equal if the sentence
+were true?
+
+</details>
 """
 
 # %% [markdown] nbgrader={"grade_id": "pooling", "solution": true, "points": 4}
@@ -806,6 +1013,8 @@ def draw_tables(**tables):
 r"""
 ## Exercise 9: one table for every way to mix (5 points)
 
+*Difficulty ●●●○○ · importance ●●●●● · about 40 minutes*
+
 Many layers mix tokens by a product with a matrix, $Y = AX$, which has a row for each output and a column for each input. What
 differs is where the entries of $A$ come from. `mixing_matrix(kind, numbers)` returns $A$ (T, T) for
 
@@ -824,6 +1033,26 @@ stay as they are. Look at your tables, in a cell of your own:
         state_space=mixing_matrix("state space", np.full(9, 0.7)),
         attention=mixing_matrix("attention", np.random.default_rng(0).normal(size=(9, 9))),
     )
+
+<details><summary>Hint 1</summary>
+
+Write the three tables for T = 4 by hand, with letters for the numbers. The row is the output.
+
+</details>
+
+<details><summary>Hint 2</summary>
+
+*Five ways to mix* in the chapter. Convolution: which diagonal belongs to which number of `w`? State space: by which
+numbers has token 0 been multiplied when it arrives in output 3?
+
+</details>
+
+<details><summary>Hint 3</summary>
+
+Three branches: one adds diagonals; one makes each row of the row above it; one is a masked softmax that subtracts
+each row's largest. (A quotient of running products breaks down at a zero.)
+
+</details>
 """
 
 
@@ -851,6 +1080,7 @@ def mixing_matrix(kind, numbers):
 
 
 # %% nbgrader={"grade_id": "mixing-matrix-tests", "points": 5}
+# Examples of exercise 9: mixing_matrix
 A = mixing_matrix("convolution", ([1.0, 10.0, 100.0], 4))
 assert A is not None, "mixing_matrix returned None. Is there a return?"
 assert np.shape(A) == (4, 4), f"Four tokens: A is (4, 4), not {np.shape(A)}."
@@ -907,5 +1137,9 @@ def _(rng):
 """
 ## Before you hand in
 
-Restart the kernel, run all cells, look once more at your id at the top, save, and hand in this file.
+Restart the kernel, run all cells, see what the last cell says, look once more at your id at the top, save, and hand in
+this file.
 """
+
+# %% nbgrader={"grade_id": "ps9-summary"}
+where_you_stand()

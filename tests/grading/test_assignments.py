@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from autograder.course import Course
 from autograder.release import release
@@ -76,6 +77,57 @@ def test_it_opens_with_the_id_and_has_20_to_45_points(name: str) -> None:
     first = next(c for c in cells if c.cell_type == "code")
     assert re.search(r'^student_id = "\.\.\."$', first.source, re.MULTILINE)
     assert 20 <= sum(c.metadata.nbgrader.points for c in cells if c.metadata.get("nbgrader", {}).get("grade")) <= 45
+
+
+NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+EFFORT = re.compile(r"^\*Difficulty [●○]{5} · importance [●○]{5} · about (\d+) minutes\*$", re.M)
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_each_exercise_says_what_it_takes_and_has_hints_in_steps(name: str) -> None:
+    text = "\n".join(cell.source for cell in released(name).cells if cell.cell_type == "markdown")
+    introduction, *exercises = re.split(r"^## Exercise \d+: ", text, flags=re.M)
+    minutes = 0
+    for exercise in exercises:
+        effort = EFFORT.search(exercise.split("\n\n")[1])
+        assert effort, f"{exercise[:40]!r} does not say what it takes"
+        minutes += int(effort[1])
+        assert "<details><summary>Hint 2</summary>\n\n" in exercise, f"{exercise[:40]!r} has no hints"
+    assert text.count("<details>") == text.count("\n\n</details>")
+    planned = re.search(r"Plan\s(\w+)(?:\sto\s(\w+))?\shours?\.", introduction)
+    low, high = NUMBERS[planned[1]], NUMBERS[planned[2] or planned[1]]
+    assert 0.9 * low <= minutes / 60 <= 1.1 * high, f"{minutes} minutes, where {planned[0]!r} is said"
+
+
+def test_run_all_goes_on_after_an_error_and_ends_with_where_one_stands() -> None:
+    notebook = released("ps0-warm-up")
+    answers = {
+        "softmax": "e = np.exp(z - z.max(axis=axis, keepdims=True))\n    return e / e.sum(axis=axis, keepdims=True)"
+    }
+    answers["weighted_average"] = "return values"
+    for function, answer in answers.items():
+        cell = next(cell for cell in notebook.cells if f"def {function}(" in cell.source)
+        cell.source = cell.source.replace("# YOUR CODE HERE\n    raise NotImplementedError()", answer)
+    start = next(cell for cell in notebook.cells if cell.id == "ps0-progress")
+    again = nbformat.v4.new_code_cell(start.source)  # run twice, it counts each error all the same
+    notebook.cells.insert(notebook.cells.index(start), again)
+    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    said = [line.split()[0] for line in notebook.cells[-1].outputs[0].text.splitlines()]
+    assert said == ["passes", "fails", "empty", "empty", "Examples:", "Is"]
+
+
+def test_the_cells_that_keep_where_one_stands_are_the_same_in_all_sets() -> None:
+    for part in ("progress", "summary"):
+        found = {cell.source for name in SETS for cell in released(name).cells if cell.id.endswith(f"-{part}")}
+        assert len(found) == 1
+    for name in SETS:
+        tests = [
+            c.source
+            for c in released(name).cells
+            if c.cell_type == "code" and c.metadata.get("nbgrader", {}).get("grade")
+        ]
+        assert all(re.match(r"# Examples of exercise \d+: \w+\n", source) for source in tests)
+        assert released(name).cells[-1].source == "where_you_stand()"
 
 
 def test_nbgrader_validate_speaks_of_the_unsolved_tests() -> None:

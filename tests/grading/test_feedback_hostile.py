@@ -169,6 +169,11 @@ def test_markdown_shows_what_was_meant():
     ):
         assert piece in html
     assert "<h1" not in str(pages.markdown("# Title"))
+    fold = "<details><summary>Hint 1</summary>\n\nWhich *axis*?\n\n</details>"
+    assert str(pages.markdown(fold)).split("\n")[:2] == [
+        "<p><strong>Hint 1</strong></p>",
+        "<p>Which <em>axis</em>?</p>",
+    ]
 
 
 def png(width=1, height=1):
