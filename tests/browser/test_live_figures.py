@@ -94,6 +94,7 @@ def finger(role: str, name: str, across: float = 0, down: float = 0) -> Step:
                 client.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
         client.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
         client.detach()
+        hand.page.evaluate("() => new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
 
     return step
 
@@ -253,7 +254,7 @@ FIGURES = [
             pull("slider", "query", -60, -30),
             holds(query=lambda query: query[0] < 0.7 and query[1] > 0.1),
             finger("slider", "key: dog", 40),
-            holds(keys=lambda keys: keys[1][0] > 1.2),
+            holds(keys=lambda keys: keys[1][0] > 1.1),
             keys("slider", "temperature", "ArrowLeft"),
             holds(temperature=lambda temperature: temperature < 1),
         ),

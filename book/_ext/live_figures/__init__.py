@@ -4,9 +4,9 @@
 ``modules/shared.js`` and is written into each, so that the site's files keep to anywidget's front-end contract (one
 file with ``export default { render({ model, el }) }``) and run in Jupyter through anywidget and in MyST's own
 ``{anywidget}`` directive too. The directive's body is what the model starts with, in JSON. It stands behind the cell
-that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows nothing
-but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the drawing
-stays. A figure that no cell draws has a still form in ``still.py``.
+that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
+nothing but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the
+drawing stays. A figure that no cell draws has a still form in ``still.py``.
 """
 
 from __future__ import annotations
