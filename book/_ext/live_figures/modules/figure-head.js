@@ -56,7 +56,7 @@ function render({ model, el }) {
   });
   const written = html("div", { className: "control" }, html("label", {}, "your text ", text), ...add);
   written.draw = () => {
-    if (known(text.value) !== model.get("text")) text.value = model.get("text");
+    if (text.value !== model.get("text")) text.value = model.get("text");
   };
 
   frame({
