@@ -1,9 +1,10 @@
 """Sphinx extension: figures that a reader can take hold of.
 
-``{live-figure} NAME`` puts the module ``site/figure-NAME.js`` into the page. Modules keep to anywidget's front-end
-contract (``export default { render({ model, el }) }``), so the same files run in Jupyter through anywidget and in
-MyST's own ``{anywidget}`` directive. The directive's body is what the model starts with, in JSON. It stands behind the
-cell that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
+``{live-figure} NAME`` puts the module ``modules/figure-NAME.js`` into the page. What modules share is in
+``modules/shared.js`` and is written into each, so that the site's files keep to anywidget's front-end contract (one
+file with ``export default { render({ model, el }) }``) and run in Jupyter through anywidget and in MyST's own
+``{anywidget}`` directive too. The directive's body is what the model starts with, in JSON. It stands behind the cell
+that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
 nothing but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the
 drawing stays. A figure that no cell draws has a still form in ``still.py``.
 """
@@ -11,6 +12,7 @@ drawing stays. A figure that no cell draws has a still form in ``still.py``.
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,6 +26,7 @@ from sphinx.writers.html5 import HTML5Translator
 from .still import STILL
 
 SITE = Path(__file__).parent / "site"
+MODULES = Path(__file__).parent / "modules"
 
 
 class live_figure(nodes.General, nodes.Element):
@@ -39,8 +42,8 @@ class LiveFigure(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
-        if not (SITE / f"figure-{name}.js").is_file():
-            raise self.error(f"there is no live figure {name!r}: {SITE} holds no figure-{name}.js")
+        if not (MODULES / f"figure-{name}.js").is_file():
+            raise self.error(f"there is no live figure {name!r}: {MODULES} holds no figure-{name}.js")
         try:
             start = json.loads("\n".join(self.content) or "{}")
         except ValueError as error:
@@ -65,9 +68,20 @@ def skip(self: nodes.NodeVisitor, node: nodes.Element) -> None:
     raise nodes.SkipNode
 
 
+def whole(module: Path) -> str:
+    """A figure's module with what it shares in the place of its import."""
+    shared = (MODULES / "shared.js").read_text(encoding="utf-8").replace("\nexport ", "\n")
+    text = module.read_text(encoding="utf-8")
+    return re.sub(r'^import \{[^}]*\} from "\./shared\.js";\n', lambda _: shared, text, count=1, flags=re.MULTILINE)
+
+
 def offer_files(app: Sphinx) -> None:
+    made = Path(app.doctreedir) / "live-figures"
+    made.mkdir(parents=True, exist_ok=True)
+    for module in MODULES.glob("figure-*.js"):
+        (made / module.name).write_text(whole(module), encoding="utf-8")
     # not in _static: Jupyter Book loads every script it finds there on every page
-    app.config.html_static_path.append(str(SITE))
+    app.config.html_static_path += [str(SITE), str(made)]
 
 
 def load_script(app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: Any) -> None:

@@ -53,4 +53,34 @@ def cache(start: dict[str, Any]) -> str:
     return f'<svg viewBox="0 0 348 {high}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
-STILL: dict[str, Callable[[dict[str, Any]], str]] = {"figure-cache.js": cache, "figure-mask.js": mask}
+def state(start: dict[str, Any]) -> str:
+    """The pairs as they are at first, and what a sum of them answers for each key: the mean so far."""
+    left, each, middle, unit, names = 26, 26, 104, 28, start["names"]  # as in the module
+    far = left + each * (len(start["keys"]) - 0.5) + 14
+    parts = [f'<path d="M{left} {middle}H{far}" stroke="currentColor" stroke-opacity="0.3"/>']
+    for value in (-3, 0, 3):
+        number = str(value).replace("-", "−")
+        parts.append(f'<text x="{left - 6}" y="{middle - unit * value + 4}" text-anchor="end">{number}</text>')
+    dots, said = [], []
+    for key, (name, dash) in enumerate(zip(names, ("none", "7 3", "2 3"), strict=True)):
+        ink, total, line = f"var(--figure-{key + 1})", 0.0, ""
+        pairs = [(at, value) for at, value in enumerate(start["values"]) if start["keys"][at] == key]
+        for count, (at, value) in enumerate(pairs, start=1):
+            x, y, total = left + each * (at + 0.5), middle - unit * value, total + value
+            line += f"{'H' if line else 'M'}{x}{'V' if line else ' '}{middle - unit * total / count}"
+            dots.append(f'<circle cx="{x}" cy="{y}" r="8.5" fill="var(--pst-color-background)" stroke="{ink}"/>')
+            dots.append(f'<text x="{x}" y="{y + 4}" text-anchor="middle">{escape(name)}</text>')
+        parts.append(f'<path d="{line}H{far}" fill="none" stroke="{ink}" stroke-width="2" stroke-dasharray="{dash}"/>')
+        mean = f"{total / len(pairs):.2f}".replace("-", "−")
+        parts.append(f'<text x="{far + 5}" y="{middle - unit * total / len(pairs) + 4}">{escape(name)} {mean}</text>')
+        said.append(f"{name} {mean}")
+    words = escape(f"values of {len(start['keys'])} pairs in their order; their sum answers {', '.join(said)}")
+    drawing = "".join(parts + dots)
+    return f'<svg viewBox="0 0 {far + 58} {2 * middle + 14}" role="img" aria-label="{words}">{drawing}</svg>'
+
+
+STILL: dict[str, Callable[[dict[str, Any]], str]] = {
+    "figure-cache.js": cache,
+    "figure-mask.js": mask,
+    "figure-state.js": state,
+}

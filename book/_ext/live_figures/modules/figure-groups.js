@@ -4,7 +4,8 @@
 // time and feature); optionally `task`, done with a scheme whose groups reach across sequences and not along time.
 // It is given `result`: { count, mean, spread } of the chosen number's group; the spread divides by the count.
 
-const SVG = "http://www.w3.org/2000/svg";
+import { ARROWS, choice, frame, html, make } from "./shared.js";
+
 const CELL = 24;
 
 // two numbers with the same label share their statistics
@@ -15,19 +16,6 @@ const SCHEMES = {
   "group norm": ([b, , f], d) => `${b} ${Math.floor(f / (d / 2))}`,
   "layer norm": ([b, t]) => `${b} ${t}`,
 };
-
-function make(name, attributes = {}, ...children) {
-  const element = document.createElementNS(SVG, name);
-  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-  element.append(...children);
-  return element;
-}
-
-function html(name, properties = {}, ...children) {
-  const element = Object.assign(document.createElement(name), properties);
-  element.append(...children);
-  return element;
-}
 
 export function group({ values, scheme, chosen }) {
   const d = values[0][0].length;
@@ -43,7 +31,6 @@ export function group({ values, scheme, chosen }) {
 function render({ model, el }) {
   const values = model.get("values");
   const [T, d] = [values[0].length, values[0][0].length];
-  const start = structuredClone({ scheme: model.get("scheme"), chosen: model.get("chosen") });
   const cells = new Map();
   const drawings = values.map((one, b) => {
     const svg = make("svg", { viewBox: `-4 -20 ${CELL * d + 8} ${CELL * T + 24}`, role: "group" });
@@ -58,13 +45,11 @@ function render({ model, el }) {
         const go = (to) => model.set("chosen", to);
         cell.addEventListener("click", () => go([b, t, f]));
         cell.addEventListener("keydown", (event) => {
-          const way = { ArrowLeft: [0, 0, -1], ArrowRight: [0, 0, 1], ArrowUp: [0, -1, 0], ArrowDown: [0, 1, 0] };
-          const far = { ArrowLeft: [-1, 0, 0], ArrowRight: [1, 0, 0] };
-          const step = (event.shiftKey && far[event.key]) || way[event.key];
-          if (!step && event.key !== "Enter" && event.key !== " ") return;
+          const [across, down] = ARROWS[event.key] ?? [0, 0];
+          if (!across && !down && event.key !== "Enter" && event.key !== " ") return;
           event.preventDefault();
           event.stopPropagation();
-          const to = [b, t, f].map((at, axis) => at + (step?.[axis] ?? 0));
+          const to = event.shiftKey ? [b + across, t + down, f] : [b, t + down, f + across];
           if (!cells.has(to.join())) return;
           go(to);
           cells.get(to.join()).cell.focus();
@@ -75,31 +60,8 @@ function render({ model, el }) {
     );
     return svg;
   });
-  const kinds = Object.keys(SCHEMES).map((scheme) => {
-    const button = html("button", { type: "button", textContent: scheme });
-    button.addEventListener("click", () => model.set("scheme", scheme));
-    return button;
-  });
-  const reset = html("button", { type: "button", textContent: "As at first" });
-  reset.addEventListener("click", () => {
-    for (const [name, value] of Object.entries(structuredClone(start))) model.set(name, value);
-  });
-  const said = html("p");
-  said.setAttribute("role", "status");
-  const task = model.get("task") ? [html("p", { className: "task", textContent: model.get("task") })] : [];
-  const hint = "Choose a number: its group lights up. Rows are times, columns features; with Shift, arrow keys change the sequence.";
-  el.replaceChildren(
-    html("div", { className: "side-by-side three" }, ...drawings),
-    html("div", { className: "control" }, ...kinds, reset),
-    said,
-    ...task,
-    html("p", { textContent: hint }),
-  );
 
-  function update() {
-    const [scheme, chosen] = [model.get("scheme"), model.get("chosen")];
-    const { members, ...result } = group({ values, scheme, chosen });
-    model.set("result", result);
+  function light(members, chosen) {
     const inside = new Set(members.map((place) => place.join()));
     for (const [place, { cell, ground }] of cells) {
       const here = place === chosen.join();
@@ -114,19 +76,28 @@ function render({ model, el }) {
         `${values[b][t][f]}, sequence ${b + 1}, time ${t + 1}, feature ${f + 1}${inside.has(place) ? ", in the group" : ""}`,
       );
     }
-    for (const button of kinds) button.setAttribute("aria-pressed", button.textContent === scheme);
-    const reaches = (axis) => members.some((place) => place[axis] !== chosen[axis]);
-    const far = [
-      reaches(0) ? "reaches across sequences" : "stays in its sequence",
-      reaches(1) ? "reaches along time" : "stays in its time step",
-    ];
-    said.textContent =
-      `${scheme}: ${result.count} numbers with mean ${result.mean.toFixed(2)} and spread ${result.spread.toFixed(2)}. ` +
-      `The group ${far.join(" and ")}.`;
-    if (reaches(0) && !reaches(1)) task[0]?.classList.add("done");
   }
-  for (const name of ["scheme", "chosen"]) model.on(`change:${name}`, update);
-  update();
+
+  frame({
+    model,
+    el,
+    names: ["scheme", "chosen"],
+    parts: [html("div", { className: "side-by-side three" }, ...drawings)],
+    hint:
+      "Choose a number: its group lights up. Rows are times, columns features; " +
+      "with Shift, arrow keys change the sequence.",
+    buttons: choice(model, "scheme", Object.fromEntries(Object.keys(SCHEMES).map((name) => [name, name]))),
+    draw({ scheme, chosen }) {
+      const { members, ...result } = group({ values, scheme, chosen });
+      light(members, chosen);
+      const reaches = (axis) => members.some((place) => place[axis] !== chosen[axis]);
+      const said =
+        `${scheme}: ${result.count} numbers with mean ${result.mean.toFixed(2)} and ` +
+        `spread ${result.spread.toFixed(2)}. The group ${reaches(0) ? "reaches across sequences" : "stays in its sequence"} and ` +
+        `${reaches(1) ? "reaches along time" : "stays in its time step"}.`;
+      return { result, said, done: reaches(0) && !reaches(1) };
+    },
+  });
 }
 
 export default { render };
