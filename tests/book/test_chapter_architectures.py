@@ -49,6 +49,7 @@ def test_paths_and_fading(page):
     assert page.value("path_conv_33") == 32
     assert page.value("path_attention") == 1
     assert ends(page.value("fade_step"))[1] < 0.95
+    assert ends(page.value("fade_mild"))[0] > ends(page.value("fade_step"))[1]
     assert 0.85 < ends(page.value("fade_attention"))[0] <= ends(page.value("fade_attention"))[1] < 1.15
 
 
@@ -57,6 +58,7 @@ def test_costs_grow_with_length_or_width(page):
     assert (page.value("cost_recurrence_n"), page.value("cost_recurrence_d")) == (2, 4)
     assert page.value("cost_even") == 2 * 4096
     assert page.value("cost_mixing") == 4096 // 2
+    assert page.value("cost_block") == 12 * 4096
 
 
 def test_symmetries(page):
@@ -69,6 +71,7 @@ def test_symmetries(page):
 def test_the_readout_counts_by_itself_and_lookup_needs_attention(page):
     assert ends(page.value("majority_nothing_mean"))[0] > 0.9
     assert ends(page.value("majority_nothing_last"))[1] < 0.6
+    assert ends(page.value("lookup_selective"))[0] > ends(page.value("lookup_others"))[1] + 0.1
     assert ends(page.value("lookup_attention_last"))[0] > ends(page.value("lookup_others"))[1] + 0.1
 
 

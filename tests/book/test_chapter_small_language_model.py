@@ -59,6 +59,9 @@ def test_work_is_counted(page):
 
 def test_the_model_beats_its_floors_in_all_runs(page):
     assert ends(page.value("final_loss"))[1] < page.value("floor_bigram") - 0.4
+    assert page.value("counts_5") < ends(page.value("final_loss"))[0]
+    assert ends(page.value("train_loss"))[1] < ends(page.value("final_loss"))[0]
+    assert ends(page.value("far_128"))[1] < ends(page.value("far_256"))[0]
     assert page.value("xz_bits") < ends(page.value("final_bits"))[0] < page.value("floor_bits")
     assert ends(page.value("late_loss"))[1] < ends(page.value("early_loss"))[0]
     assert ends(page.value("first_loss"))[0] > ends(page.value("late_loss"))[1]
