@@ -45,6 +45,43 @@ def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None
     _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
 
 
+def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Decorator: `function(value, cell)` makes wrong variants of any exercise from the reference and the text of its
+    cell. It yields, for each, the sentence for the student, and a value or the text of a cell.
+
+    They are tried on answers that no other variant explains.
+    """
+    _register("general", make=function)
+    return function
+
+
+def relation(says: str, of_any: str = "") -> Callable[[Any], Any]:
+    """Decorator: `function(given, right)` tells whether a wrong answer is what `says` says after "it is".
+
+    Both are arrays of floats. `of_any` is what to say after a variant's sentence, where it may hold of its answers too.
+    """
+
+    def decorate(function: Any) -> Any:
+        _register("relation", says=says, of_any=of_any, holds=function)
+        return function
+
+    return decorate
+
+
+def condition(says: str, least: int = 2) -> Callable[[Any], Any]:
+    """Decorator: `function(arrays, numbers)` tells whether a question is what `says` says after "where".
+
+    `arrays` are (shape, whether it is a mask, largest number without sign) for each that was given. It is said of all
+    wrong answers and no right one, of at least `least` of each.
+    """
+
+    def decorate(function: Any) -> Any:
+        _register("condition", says=says, least=least, holds=function)
+        return function
+
+    return decorate
+
+
 def survivor(exercise: str, old: str, new: str, why: str) -> None:
     """Explain surviving mutants: those of the cell binding `exercise` that turn a line with `old` into one with `new`.
 

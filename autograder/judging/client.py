@@ -20,6 +20,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
@@ -36,7 +38,9 @@ EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they l
 class Entry:
     """One recorded answer: which check asked, what was asked (a digest), and the value or the exception.
 
-    `changed` names the arguments that the call changed in place.
+    `changed` names the arguments that the call changed in place; `asked` says what was given to it: of an array its
+    shape, whether it is a mask, and its largest number without sign; of a number that number; None for all else. It is
+    noted where trusted answers are recorded.
     """
 
     check: str
@@ -44,6 +48,7 @@ class Entry:
     value: Any = None
     error: str | None = None
     changed: tuple[str, ...] = ()
+    asked: tuple[Any, ...] = ()
 
     @property
     def is_value(self) -> bool:
@@ -357,7 +362,9 @@ class Client:
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
         said = None if error is None else f"{error.type_name or error.verdict}: {error.message}"
-        self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed))
+        given = [*promise.details.get("args", ()), *promise.details.get("kwargs", {}).values()]
+        asked = tuple(map(_summary, given)) if isinstance(self.transport, LocalTransport) else ()
+        self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed, asked))
 
     # what test cells use
 
@@ -387,3 +394,12 @@ class Client:
 
     def restore(self) -> None:
         self.arrange({"op": "restore"})
+
+
+def _summary(value: Any) -> Any:
+    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):  # no proxy, which has any name
+        value = value.detach().cpu().numpy()
+    if isinstance(value, np.ndarray):
+        size = float(abs(value).max(initial=0)) if value.dtype.kind in "iuf" else 0.0
+        return value.shape, value.dtype.kind == "b", size
+    return value if isinstance(value, (int, float)) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from autograder.judging.client import Client, Exchange
+from autograder.judging.recognition import Answer, answers_beside
 from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, Source, TestCell
 from autograder.judging.transports import LocalTransport
@@ -82,6 +84,7 @@ class Judged(Source):
         self._runs: dict[tuple[Any, ...], Outcome] = {}
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         self._of_student: tuple[str | None, dict[str, Any]] = None, {}
+        self._pairs: dict[tuple[str, int], tuple[Iterator[Variant], list[tuple[Variant, Answer]]]] = {}
 
     @cached_property
     def own_id(self) -> str:
@@ -144,20 +147,59 @@ class Judged(Source):
         return outcome
 
     def variant_outcomes(
-        self, test: TestCell, variants: list[Variant], seed: int, student_id: str, only_data: bool = False
+        self,
+        test: TestCell,
+        variants: list[Variant],
+        seed: int,
+        student_id: str,
+        only_data: bool = False,
+        is_kept: bool = True,
+        **settings: Any,
     ) -> Iterator[tuple[Variant, Outcome]]:
-        """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads."""
+        """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads.
+
+        `settings` are further fields of `Session`.
+        """
         names = self.namespace_for(test, student_id)
 
         def make(variant: Variant) -> Outcome:
-            with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
-                client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
+            try:
+                with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
+                    client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
+            except Exception:
+                if variant.value is not None:
+                    raise
+                return Outcome()  # a general change after which the cell does not run
             client.sources[variant.exercise] = variant.source
             if only_data:
                 client.get(list(test.names))
                 return Outcome(transcript=client.transcript)
-            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed))
+            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), **settings)
 
         for variant in variants:
-            key = None if test.is_personal else (test.grade_id, seed, variant.exercise, variant.name)
-            yield variant, self._run(key, partial(make, variant))
+            key = (
+                None
+                if test.is_personal or not is_kept
+                else (test.grade_id, seed, variant.exercise, variant.name, *settings)
+            )
+            yield variant, self._run(key if is_kept and not test.is_personal else None, partial(make, variant))
+
+    def first_wrong_of_pairs(
+        self, test: TestCell, seed: int, seconds: float
+    ) -> tuple[list[tuple[Variant, Answer]], bool]:
+        """For each two mistakes at once the first answer that they make wrong, and whether all were run.
+
+        What is run is kept, and the next call goes on for so many `seconds` of computing.
+        """
+        names = sorted(test.solution_names & test.names)
+        every = (variant for name in names for variant in self.catalogue.pairs_of(name))
+        variants, found = self._pairs.setdefault((test.grade_id, seed), (every, []))
+        expected, end = self.reference_outcome(test, seed, self.own_id), time.process_time() + seconds
+        for variant in variants:
+            ((_, outcome),) = self.variant_outcomes(test, [variant], seed, self.own_id, is_kept=False, stops=True)
+            wrong = (a for a in answers_beside(outcome.transcript, expected.transcript) if not a.is_right)
+            if (first := next(wrong, None)) is not None and not first.given.error:
+                found.append((variant, first))
+            if time.process_time() > end:
+                return found, False
+        return found, True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
@@ -17,7 +17,10 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 @dataclass
 class Variant:
-    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it."""
+    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it.
+
+    Without a value the cell is still to be run.
+    """
 
     name: str
     exercise: str
@@ -41,6 +44,19 @@ class Survivor:
     why: str
 
 
+@dataclass
+class Relation:
+    """What can be said of a wrong answer beside the right one; `of_any` also beside that of a variant.
+
+    Without `of_any` it is said of the questions to which there are wrong answers, `least` at least.
+    """
+
+    says: str
+    holds: Callable[[Any, Any], bool]
+    of_any: str | None = None
+    least: int = 2
+
+
 class BadCatalogue(AutograderError):
     """catalogue.py cannot be used; the message says where and why."""
 
@@ -51,7 +67,11 @@ class Catalogue:
     def __init__(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str], where: str) -> None:
         self.variants: list[Variant] = []
         self.survivors: list[Survivor] = []
+        self.relations: list[Relation] = []
         self.where = where
+        self._makers: list[Callable[[Any, str], Any]] = []
+        self._general: dict[str, list[Variant]] = {}
+        self._reference, self._solution_text = reference, solution_text
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
@@ -71,6 +91,12 @@ class Catalogue:
         finally:
             catalogue.registered = None
         for kind, details in registered:
+            if kind == "general":
+                self._makers.append(details["make"])
+                continue
+            if kind in ("relation", "condition"):
+                self.relations.append(Relation(**details))
+                continue
             exercise, says = details["exercise"], details.get("says", "")
             if exercise not in reference:
                 raise self._bad(f"names the exercise {exercise!r}, which does not exist")
@@ -123,6 +149,29 @@ class Catalogue:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
         return namespace[exercise]
 
+    def general_of(self, exercise: str) -> list[Variant]:
+        """Wrong variants of any exercise, for this one; made when they are first asked for."""
+        if exercise not in self._general:
+            right = Variant("", exercise, self._reference[exercise], self._solution_text(exercise), True)
+            self._general[exercise] = list(self._changed(right, "Your answers are those {}."))
+        return self._general[exercise]
+
+    def pairs_of(self, exercise: str) -> Iterator[Variant]:
+        """Two mistakes at once: each wrong variant of this exercise with each general change."""
+        for variant in self.wrong_of({exercise}):
+            says = variant.says.replace("{", "{{").replace("}", "}}")
+            begin = "Your answers are those of a mistake that we know, and of something more. The mistake: "
+            says = f"{begin}{says} More: they are those {{}}."
+            yield from self._changed(variant, says)
+
+    def _changed(self, variant: Variant, says: str) -> Iterator[Variant]:
+        for make in self._makers if callable(self._reference[variant.exercise]) else []:
+            for number, (clause, made) in enumerate(make(variant.value, variant.source)):
+                name = "_".join(filter(None, [variant.name, make.__name__.strip("_"), str(number)]))
+                is_text = isinstance(made, str)
+                about = None if is_text else made, made if is_text else variant.source, False, says.format(clause)
+                yield Variant(name, variant.exercise, *about, is_text)
+
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]
 
@@ -173,9 +222,9 @@ def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> A
     own = value.__globals__ if isinstance(value, FunctionType) else {}
     used = used_names(variant.source) - bound_names(variant.source)
     others = {n: v for n, v in reference.items() if n in used and not callable(v) and v is not own.get(n)}
-    if is_function and not (own and others):
+    if is_function and value is not None and not (own and others):
         return value
-    namespace = {**own, **others} if is_function else {**reference, "student_id": student_id}
+    namespace = {**own, **others} if own else {**reference, "student_id": student_id}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
     return namespace[variant.exercise if variant.whole_cell else variant.name]
