@@ -55,31 +55,15 @@ def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     return function
 
 
-def relation(says: str, of_any: str = "") -> Callable[[Any], Any]:
-    """Decorator: `function(given, right)` tells whether a wrong answer is what `says` says after "it is".
+def description(function: Callable[..., str]) -> Callable[..., str]:
+    """Decorator: `function(pairs, asked, others)` says in a sentence what is true of wrong answers, "" for nothing.
 
-    Both are arrays of floats. `of_any` is what to say after a variant's sentence, where it may hold of its answers too.
+    `pairs` are a wrong answer and the right one, each as {what it is called: array of floats}. `asked` are for all
+    questions whether the answer is right and what was given, as `Entry.asked`. `others` are for each misconception its
+    sentence and what it answers in place of the wrong answers.
     """
-
-    def decorate(function: Any) -> Any:
-        _register("relation", says=says, of_any=of_any, holds=function)
-        return function
-
-    return decorate
-
-
-def condition(says: str, least: int = 2) -> Callable[[Any], Any]:
-    """Decorator: `function(arrays, numbers)` tells whether a question is what `says` says after "where".
-
-    `arrays` are (shape, whether it is a mask, largest number without sign) for each that was given. It is said of all
-    wrong answers and no right one, of at least `least` of each.
-    """
-
-    def decorate(function: Any) -> Any:
-        _register("condition", says=says, least=least, holds=function)
-        return function
-
-    return decorate
+    _register("description", say=function)
+    return function
 
 
 def survivor(exercise: str, old: str, new: str, why: str) -> None:

@@ -139,6 +139,8 @@ def _replacing(one: str, other: str) -> Callable[[dict[str, Any]], None]:
 @general
 def _arguments_changed(value: Any, cell: str) -> Iterator[tuple[str, Any]]:
     """A function, or a class by its method, that is the reference with other arguments."""
+    if not callable(value):
+        return
     methods = vars(value) if isinstance(value, type) else {"": value}
     name = next((m for m in ("", "forward", "step", "__call__") if m in methods), None)
     if name is None:
@@ -191,8 +193,10 @@ def _one_step_changed(value: Any, cell: str) -> Iterator[tuple[str, str]]:
     if any(isinstance(node, ast.While) for node in ast.walk(tree)):  # it might not come to an end
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    if not functions:  # a cell of numbers
+        functions = [tree]
     for others, function in product((_in_place_of, _more_than, _other_number), functions):  # what says most first
-        names = [argument.arg for argument in function.args.args if argument.arg != "self"]
+        names = _names_of(function)
         for parent, field, index, node, step in _expressions(function, "where it begins"):
             for says, new in others(node, names):
                 holder, place = (vars(parent), field) if index is None else (getattr(parent, field), index)
@@ -200,6 +204,15 @@ def _one_step_changed(value: Any, cell: str) -> Iterator[tuple[str, str]]:
                 text = ast.unparse(ast.fix_missing_locations(tree))
                 holder[place] = node
                 yield f"of a solution that has one change: {step}, it {says}", text
+
+
+def _names_of(function: ast.FunctionDef | ast.Module) -> list[str]:
+    """The arguments of a function; of a cell of numbers the names of numbers in it."""
+    if isinstance(function, ast.FunctionDef):
+        return [argument.arg for argument in function.args.args if argument.arg != "self"]
+    nodes = [*ast.walk(function)]
+    others = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
+    return sorted({n.id for n in nodes if isinstance(n, ast.Name)} - others - {"np", "torch", "math", "range"})
 
 
 def _expressions(parent: ast.AST, step: str) -> Iterator[tuple[ast.AST, str, int | None, ast.expr, str]]:

@@ -1,7 +1,8 @@
-"""What can be said of a wrong answer beside the right one, after "it is": true whatever led to it.
+"""What can be said of wrong answers that no misconception explains: only what is true of all of them.
 
-It is said where no misconception explains the answers, and where it holds of all of them. Both are arrays of floats.
-This text is read in front of each catalogue; its names begin with an underscore, for they stand in its namespace.
+What they are beside the right ones, whatever led to it, or beside those of a misconception; and to which questions they
+are wrong. This text is read in front of each catalogue; its names begin with an underscore, for they stand in its
+namespace.
 """
 
 from itertools import combinations, permutations
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from autograder.catalogue import condition, relation
+from autograder.catalogue import description
 
 if TYPE_CHECKING:  # read in front of this
     from changes import _ALIKE
@@ -43,8 +44,6 @@ _ANSWERS = {
     **{f"summed over {words}": lambda x, axis=axis: x.sum(axis) for words, axis in _OVER.items()},
     "for the first part of the leading axis alone": lambda x: x[0],
 }
-for _says, _change in _ANSWERS.items():
-    relation(f"the right one {_says}", of_any=_says)(_made(_change))
 
 
 def _wrong_only(where):
@@ -69,9 +68,14 @@ def _at(axis, place):
     return where
 
 
+def _is_flat(x, axes):
+    """Whether there are equal numbers only along an axis: of these everything is a multiple."""
+    return bool((np.ptp(x, axis=axes) <= 1e-3 * abs(x).max(initial=0.0)).any())
+
+
 def _times(axes):
     def holds(given, right):
-        if given.shape != right.shape or right.ndim < 1 or np.size(right, axes) < 3:
+        if given.shape != right.shape or right.ndim < 1 or np.size(right, axes) < 3 or _is_flat(right, axes):
             return False
         size = (right * right).sum(axis=axes, keepdims=True)
         factor = (given * right).sum(axis=axes, keepdims=True) / np.where(size > 0, size, 1)
@@ -82,7 +86,7 @@ def _times(axes):
 
 def _plus(axes):
     def holds(given, right):
-        if given.shape != right.shape or right.ndim < 1 or np.size(right, axes) < 3:
+        if given.shape != right.shape or right.ndim < 1 or np.size(right, axes) < 3 or _is_flat(right, axes):
             return False
         more = given - right
         return _same(more, np.broadcast_to(more.mean(axis=axes, keepdims=True), more.shape))
@@ -163,8 +167,51 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
     _RELATIONS[f"right everywhere but at {_places} along the last axis, counted from 0"] = _wrong_only(
         _at(-1, [_one, _other])
     )
-for _says, _holds in _RELATIONS.items():
-    relation(_says)(_holds)
+_BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
+_BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
+_BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
+_ENOUGH = 3  # wrong numbers, of all answers together, that a relation has to explain
+
+
+def _by_part(pairs):
+    """The arrays of both sides for each part that all have, where they differ; all of them in the second."""
+    names = [[*one] for pair in pairs for one in pair]
+    if not names or any(each != names[0] for each in names):
+        return {}, {}
+    whole = {name: [(one[name], other[name]) for one, other in pairs] for name in names[0]}
+    return {name: [(g, r) for g, r in both if not _same(g, r)] for name, both in whole.items()}, whole
+
+
+def _holding(relations, pairs):
+    for name, wrong in _by_part(pairs)[0].items():
+        if sum(min(g.size, r.size) for g, r in wrong) >= _ENOUGH:
+            for says, holds in relations.items():
+                if all(_holds(holds, g, r) for g, r in wrong):
+                    yield name, says
+
+
+def _holds(holds, given, right):
+    with np.errstate(all="ignore"):
+        try:
+            return holds(given, right)
+        except (ValueError, IndexError, TypeError):  # it is about more axes than these arrays have
+            return False
+
+
+@description
+def _relation(pairs, asked, others):
+    return next((f"Where {part} is wrong, it is {says}." for part, says in _holding(_BESIDE, pairs)), "")
+
+
+@description
+def _mistake_and_relation(pairs, asked, others):
+    made = {says: _made(change) for says, change in _ANSWERS.items()}
+    found = {
+        f"Two things at once: {mistake} And what comes of it, you return {says}."
+        for mistake, answers in (others if len(pairs) > 1 else [])
+        for _, says in _holding(made, [(given, other) for (given, _), other in zip(pairs, answers, strict=True)])
+    }
+    return found.pop() if len(found) == 1 else ""
 
 
 # what a question is, where all wrong answers and no right ones are given: arrays as (shape, is a mask, largest number)
@@ -197,5 +244,27 @@ _CONDITIONS = {
     "a number is no whole one": lambda arrays, numbers: any(n % 1 for n in numbers),
 }
 _OF_ONE = ("axes", "mask", "axis")  # what is said of a single wrong answer, too
-for _says, _holds in _CONDITIONS.items():
-    condition(_says, least=1 if any(word in _says for word in _OF_ONE) else 2)(_holds)
+_RIGHT_BESIDE = 3  # right answers, where it is said of which questions the wrong ones are
+
+
+@description
+def _just_where(pairs, asked, others):
+    known = [(is_right, about) for is_right, about in asked if about]
+    right = sum(is_right for is_right, _ in known)
+    for says, holds in _CONDITIONS.items() if right >= _RIGHT_BESIDE else []:
+        if len(known) - right >= (1 if any(word in says for word in _OF_ONE) else 2) and all(
+            holds([a for a in about if isinstance(a, tuple)], [a for a in about if isinstance(a, (int, float))])
+            != is_right
+            for is_right, about in known
+        ):
+            return f"Of all that was asked, your answers are wrong just where {says}."
+    return ""
+
+
+@description
+def _only_part(pairs, asked, others):
+    wrong, whole = _by_part(pairs)
+    bad = [name for name, both in wrong.items() if both]
+    if len(pairs) < 2 or len(bad) != 1 or len(whole) == 1:
+        return ""
+    return f"Only {bad[0]} is wrong; the rest is right in every answer that was compared."

@@ -44,19 +44,6 @@ class Survivor:
     why: str
 
 
-@dataclass
-class Relation:
-    """What can be said of a wrong answer beside the right one; `of_any` also beside that of a variant.
-
-    Without `of_any` it is said of the questions to which there are wrong answers, `least` at least.
-    """
-
-    says: str
-    holds: Callable[[Any, Any], bool]
-    of_any: str | None = None
-    least: int = 2
-
-
 class BadCatalogue(AutograderError):
     """catalogue.py cannot be used; the message says where and why."""
 
@@ -67,7 +54,7 @@ class Catalogue:
     def __init__(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str], where: str) -> None:
         self.variants: list[Variant] = []
         self.survivors: list[Survivor] = []
-        self.relations: list[Relation] = []
+        self.descriptions: list[Callable[..., str]] = []
         self.where = where
         self._makers: list[Callable[[Any, str], Any]] = []
         self._general: dict[str, list[Variant]] = {}
@@ -94,8 +81,8 @@ class Catalogue:
             if kind == "general":
                 self._makers.append(details["make"])
                 continue
-            if kind in ("relation", "condition"):
-                self.relations.append(Relation(**details))
+            if kind == "description":
+                self.descriptions.append(details["say"])
                 continue
             exercise, says = details["exercise"], details.get("says", "")
             if exercise not in reference:
@@ -165,7 +152,7 @@ class Catalogue:
             yield from self._changed(variant, says)
 
     def _changed(self, variant: Variant, says: str) -> Iterator[Variant]:
-        for make in self._makers if callable(self._reference[variant.exercise]) else []:
+        for make in self._makers:
             for number, (clause, made) in enumerate(make(variant.value, variant.source)):
                 name = "_".join(filter(None, [variant.name, make.__name__.strip("_"), str(number)]))
                 is_text = isinstance(made, str)
