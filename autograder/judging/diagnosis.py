@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
@@ -35,6 +36,7 @@ Run = tuple[Variant, list[Entry]]
 Asked = tuple[Any, ...]
 
 
+@np.errstate(all="ignore")  # a student's numbers overflow
 def diagnosed(
     source: Judged, test: TestCell, expected: Outcome, outcome: Outcome, seed: int, made_for: str
 ) -> tuple[list[Misconception], bool]:
@@ -73,7 +75,9 @@ def diagnosed(
         alike += runs_of(sorted(both, key=lambda v: v.whole_cell)[:MOST_ALIKE])  # changed arguments first
     failed = [check.name for check in outcome.checks if not check.passed]
     said = _without_a_name(answers, atol, failed, runs, alike, source.catalogue.descriptions)
-    return [Misconception(name, test.grade_id, sentence) for name, sentence in said], is_done
+    # one name, one sentence: the report on a class counts by names
+    named = [Misconception(f"{name}_{crc32(text.encode()):08x}", test.grade_id, text) for name, text in said]
+    return named, is_done
 
 
 def _without_a_name(
