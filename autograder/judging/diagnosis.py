@@ -23,6 +23,7 @@ from autograder.judging.session import EXAMPLES, Outcome
 from autograder.judging.source import TestCell
 from autograder.judging.variants import Variant
 from autograder.results import Misconception
+from autograder.sandbox.inside.workspace import time_limit
 
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 GENERAL_SECONDS = 3.0  # of computing for a check of a general variant, which may loop for long
@@ -38,9 +39,12 @@ Asked = tuple[Any, ...]
 
 @np.errstate(all="ignore")  # a student's numbers overflow
 def diagnosed(
-    source: Judged, test: TestCell, expected: Outcome, outcome: Outcome, seed: int, made_for: str
+    source: Judged, test: TestCell, expected: Outcome, outcome: Outcome, seed: int, made_for: str, seconds: float
 ) -> tuple[list[Misconception], bool]:
-    """What is said of these answers, and whether everything was tried."""
+    """What is said of these answers, and whether everything was tried.
+
+    Comparing them with all that was run may take twice so many `seconds` of computing. Raises OutOfTime.
+    """
     end = time.process_time() + DIAGNOSIS_SECONDS
     student, reference = outcome.transcript, expected.transcript
     only_data = all(entry.is_value for entry in reference)
@@ -53,7 +57,9 @@ def diagnosed(
 
     variants = source.catalogue.wrong_of(test.names)
     runs = runs_of(variants)
-    if found := recognise(student, reference, runs):
+    with time_limit(seconds, clock=time.process_time):
+        found = recognise(student, reference, runs)
+    if found:
         return [Misconception(v.name, v.exercise, v.says) for v in found], True
     if any("changes its input in place" in check.reason for check in outcome.checks):
         return [Misconception("changes_its_input", test.grade_id, CHANGED)], True
@@ -74,7 +80,8 @@ def diagnosed(
         both = [v for v, first in pairs if (e := given.get(first.question)) and same(e, first.given, atol)]
         alike += runs_of(sorted(both, key=lambda v: v.whole_cell)[:MOST_ALIKE])  # changed arguments first
     failed = [check.name for check in outcome.checks if not check.passed]
-    said = _without_a_name(answers, atol, failed, runs, alike, source.catalogue.descriptions)
+    with time_limit(seconds, clock=time.process_time):
+        said = _without_a_name(answers, atol, failed, runs, alike, source.catalogue.descriptions)
     # one name, one sentence: the report on a class counts by names
     named = [Misconception(f"{name}_{crc32(text.encode()):08x}", test.grade_id, text) for name, text in said]
     return named, is_done

@@ -21,6 +21,7 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 MOST_KEPT_BYTES = 256 * 1024**2  # of questions and answers, for all test cells of a set
 MOST_KEPT_OUTCOMES = 2000
+MOST_PAIRS = 5000  # of two mistakes at once that are kept for a test cell
 TRUSTED_SECONDS = 600.0  # for a call of the reference or of a variant
 
 
@@ -177,11 +178,7 @@ class Judged(Source):
             return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), **settings)
 
         for variant in variants:
-            key = (
-                None
-                if test.is_personal or not is_kept
-                else (test.grade_id, seed, variant.exercise, variant.name, *settings)
-            )
+            key = test.grade_id, seed, variant.exercise, variant.name, *settings
             yield variant, self._run(key if is_kept and not test.is_personal else None, partial(make, variant))
 
     def first_wrong_of_pairs(
@@ -195,11 +192,14 @@ class Judged(Source):
         every = (variant for name in names for variant in self.catalogue.pairs_of(name))
         variants, found = self._pairs.setdefault((test.grade_id, seed), (every, []))
         expected, end = self.reference_outcome(test, seed, self.own_id), time.process_time() + seconds
-        for variant in variants:
-            ((_, outcome),) = self.variant_outcomes(test, [variant], seed, self.own_id, is_kept=False, stops=True)
+        limits: dict[str, Any] = {"stops": True, "check_seconds": seconds}
+        for variant in variants if len(found) < MOST_PAIRS else ():
+            ((_, outcome),) = self.variant_outcomes(test, [variant], seed, self.own_id, is_kept=False, **limits)
             wrong = (a for a in answers_beside(outcome.transcript, expected.transcript) if not a.is_right)
             if (first := next(wrong, None)) is not None and not first.given.error:
                 found.append((variant, first))
+            if len(found) == MOST_PAIRS:
+                break
             if time.process_time() > end:
                 return found, False
         return found, True

@@ -139,7 +139,9 @@ class Catalogue:
     def general_of(self, exercise: str) -> list[Variant]:
         """Wrong variants of any exercise, for this one; made when they are first asked for."""
         if exercise not in self._general:
-            right = Variant("", exercise, self._reference[exercise], self._solution_text(exercise), True)
+            right = Variant(
+                "", exercise, self._reference[exercise], self._solution_text(exercise), True, whole_cell=True
+            )
             self._general[exercise] = list(self._changed(right, "Your answers are those {}."))
         return self._general[exercise]
 
@@ -156,6 +158,8 @@ class Catalogue:
             for number, (clause, made) in enumerate(make(variant.value, variant.source)):
                 name = "_".join(filter(None, [variant.name, make.__name__.strip("_"), str(number)]))
                 is_text = isinstance(made, str)
+                if is_text and not variant.whole_cell:  # its steps are not those of the reference
+                    break
                 about = None if is_text else made, made if is_text else variant.source, False, says.format(clause)
                 yield Variant(name, variant.exercise, *about, is_text)
 

@@ -62,7 +62,7 @@ def said(source: Judged, body: str) -> list[str]:
     with contextlib.redirect_stdout(io.StringIO()):
         outcome = run_test_cell(test, Client(LocalTransport(namespace), call_seconds=60), source, 1)
     assert not outcome.full
-    named, is_done = diagnosed(source, test, source.reference_outcome(test, 1, ""), outcome, 1, "")
+    named, is_done = diagnosed(source, test, source.reference_outcome(test, 1, ""), outcome, 1, "", 60.0)
     assert is_done
     return [m.says for m in named]
 
