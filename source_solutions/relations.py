@@ -170,7 +170,7 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
 _BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
 _BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
-_ENOUGH = 3  # wrong numbers, of all answers together, that a relation has to explain
+_ENOUGH = 3  # wrong numbers, of all answers together, that a relation has to explain; of a single answer twice as many
 
 
 def _by_part(pairs):
@@ -184,7 +184,7 @@ def _by_part(pairs):
 
 def _holding(relations, pairs):
     for name, wrong in _by_part(pairs)[0].items():
-        if sum(min(g.size, r.size) for g, r in wrong) >= _ENOUGH:
+        if sum(min(g.size, r.size) for g, r in wrong) >= (_ENOUGH if len(wrong) > 1 else 2 * _ENOUGH):
             for says, holds in relations.items():
                 if all(_holds(holds, g, r) for g, r in wrong):
                     yield name, says
