@@ -27,7 +27,7 @@ from autograder.sandbox.inside.workspace import time_limit
 
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 GENERAL_SECONDS = 3.0  # of computing for a check of a general variant, which may loop for long
-PAIR_SECONDS = 5.0  # of computing, for two mistakes at once, on each submission until all were tried
+PAIR_SECONDS = 3.0  # of computing, for two mistakes at once, on each submission until all were tried
 MOST_ALIKE = 50  # of two mistakes at once that begin like the student's answers
 ENOUGH = 3  # different wrong numbers that what is said has to explain; one more where they are a few by hand
 MOST_NUMBERS = 20_000  # of an answer: of larger ones nothing is said
