@@ -1,4 +1,5 @@
-"""The command line: `python -m autograder release | collect | grade | feedback | report | export | audit | doctor`.
+"""The command line: `python -m autograder release | collect | grade | students | feedback | report | export | audit |
+doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
 """
@@ -10,6 +11,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -178,6 +180,7 @@ def grade(
 ) -> None:
     """Grade what was handed in (all sets and students by default)."""
     from autograder.gradebook.assignment import ensure_assignment
+    from autograder.gradebook.counting import attempts_that_count
     from autograder.gradebook.reader import Standing, lateness, scores
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
@@ -202,8 +205,9 @@ def grade(
         _say_all(ensure_assignment(course, course.set_files(name)), "yellow")
         rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
-            steps = grade_set(course, store, name, settings, list(students) or None, make_executor)
-            watched = bar.track(steps, total=len(students or handed_in), description=f"grading {name}")
+            folders, chosen = attempts_that_count(course, name, students or [*handed_in], settings, make_executor)
+            steps = grade_set(course, store, name, settings, make_executor, folders)
+            watched = bar.track(steps, total=len(folders), description=f"grading {name}")
             # the gradebook's writer takes the results as they come, some hundred at a time
             written = write(course, _noted(watched, rows, problems))
         problems += written.problems
@@ -212,9 +216,10 @@ def grade(
         for row in rows:
             one = found.get(row["student"], Standing())
             row |= {"late": one.when if one.late else "", "late_penalty": one.late_penalty or 0.0}
+            row |= {"mark": one.total if row["status"] == GRADED else None, "marked": one.known, "excused": one.excused}
         if not as_json:
             _say_graded(name, rows)
-            _say_all([*written.remarks, *lateness(course, name, found)], "yellow")
+            _say_all([*chosen, *written.remarks, *lateness(course, name, found)], "yellow")
     if not sets:
         for student, name in course.unknown_folders():
             err.print(f"{name!r} (handed in by {student!r}) is no set of this course; it was left out.")
@@ -251,10 +256,98 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
         for row in sorted(rows, key=lambda r: r["student"]):
             if row["status"] == GRADED:
                 said = "; ".join(filter(None, [row["late"], *row["events"]]))
-                table.add_row(row["student"], f"{row['score']:g} of {row['points']:g}", said)
+                mark = "excused" if row["excused"] else f"{row['mark']:g} of {row['marked']:g}"
+                table.add_row(row["student"], mark, said)
             else:
                 table.add_row(row["student"], row["status"], row["reason"])
         out.print(table)
+
+
+@cli.group()
+def students() -> None:
+    """Decide about students: more time, excuses, full marks, who left, which attempt counts."""
+
+
+set_argument = click.argument("name", metavar="SET")
+students_argument = click.argument("who", nargs=-1, required=True, metavar="STUDENT...")
+undo_option = click.option("--undo", is_flag=True, help="Take it back.")
+dry_option = click.option("--dry-run", is_flag=True, help="Only show what would change.")
+
+
+@students.command()
+@course_option
+@set_argument
+@students_argument
+@click.option("--days", type=float, default=0.0)
+@click.option("--hours", type=float, default=0.0)
+@click.option("--until", default="", metavar="TIME", help="Such as '2027-03-01 18:00', in the course's zone.")
+@undo_option
+def extend(course: Course, name: str, who: Names, days: float, hours: float, until: str, undo: bool) -> None:
+    """Give students more time for a set. It counts from the due date and replaces an earlier extension."""
+    from autograder.gradebook.students import extend as extend_for
+
+    _say_done(extend_for(course, name, who, timedelta(days=days, hours=hours), until, undo))
+
+
+@students.command()
+@course_option
+@set_argument
+@students_argument
+@undo_option
+def excuse(course: Course, name: str, who: Names, undo: bool) -> None:
+    """Excuse students from a set: no mark, and no zero."""
+    from autograder.gradebook.students import excuse as excuse_from
+
+    _say_done(excuse_from(course, name, who, undo))
+
+
+@students.command("full-marks")
+@course_option
+@set_argument
+@click.argument("exercises", nargs=-1, required=True, metavar="EXERCISE...")
+@undo_option
+@dry_option
+def full_marks(course: Course, name: str, exercises: Names, undo: bool, dry_run: bool) -> None:
+    """Give everybody full marks for exercises, named as in the report. Who is graded later gets them too."""
+    from autograder.gradebook.students import full_marks as give_full_marks
+
+    _say_done(give_full_marks(course, name, exercises, undo, dry_run), dry_run)
+
+
+@students.command()
+@course_option
+@set_argument
+@click.argument("policy", type=click.Choice(["newest", "last-on-time", "best"]))
+def attempts(course: Course, name: str, policy: str) -> None:
+    """Say which of several attempts at a set counts.
+
+    It holds from the next `grade` on; until something is said, it is the newest.
+    'last-on-time' is the newest that came before the due date and extension, and the newest of all where none did.
+    'best' grades every attempt and takes the most points, penalties counted; a person's marks do not decide.
+    """
+    from autograder.gradebook.counting import set_policy
+
+    _say_done(set_policy(course, name, policy))
+
+
+@students.command()
+@course_option
+@students_argument
+@undo_option
+@dry_option
+def drop(course: Course, who: Names, undo: bool, dry_run: bool) -> None:
+    """Take students who left out of the course.
+
+    All that is known of them goes to dropped/STUDENT/, and comes back with --undo. Later downloads pass them over.
+    """
+    from autograder.gradebook.students import drop as drop_students
+
+    _say_done(drop_students(course, who, undo, dry_run), dry_run)
+
+
+def _say_done(lines: list[str], dry_run: bool = False) -> None:
+    for line in [*lines, *["nothing was written (--dry-run)"] * dry_run]:
+        out.print(line)
 
 
 @cli.command()
@@ -266,6 +359,7 @@ def feedback(course: Course, sets: Names, students: Names) -> None:
     from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
+    from autograder.html.sections import sections_of
 
     problems: list[str] = []
     store = Store(course.results_folder)
@@ -273,7 +367,8 @@ def feedback(course: Course, sets: Names, students: Names) -> None:
         results = [r for r in store.all(name) if not students or r.student in students]
         with progress_bar() as bar:
             watched = bar.track(results, description=f"feedback for {name}")
-            written = write_all(watched, course.feedback_folder, scores(course, name))
+            sections = sections_of(name, course.source_folder)
+            written = write_all(watched, course.feedback_folder, scores(course, name), sections)
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
     _end_with(problems)

@@ -13,6 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import dateutil.parser
 import nbformat
 from dateutil.tz import gettz
 from nbgrader.converters import GenerateAssignment
@@ -33,6 +34,8 @@ CONFIG = "nbgrader_config.py"
 CATALOGUE = "catalogue.py"
 SET_CHECKS = "set_checks.py"
 PRIVATE = (CATALOGUE, SET_CHECKS)  # what stands beside a set's notebook and never reaches students
+
+EARLIER = "attempts"  # in the folder of a student's newest attempt: the folder of those before it
 
 log = logging.getLogger(__name__)
 
@@ -141,6 +144,15 @@ class Course:
     def clock(self, moment: datetime) -> str:
         """A time of the gradebook (UTC, without a zone) in the course's zone, such as "2027-03-01 18:00:00 CET"."""
         return moment.replace(tzinfo=UTC).astimezone(self.zone).strftime(STAMP_FORMAT)
+
+    def moment(self, words: str) -> datetime:
+        """A time that a person or another system wrote, in the zone it names, else in the course's. Raises NO_DATE."""
+
+        def zone_of(name: str | None, offset: int | None) -> tzinfo | int:
+            return offset if offset is not None else (name and gettz(name)) or self.zone
+
+        found: datetime = dateutil.parser.parse(words, tzinfos=zone_of)
+        return found
 
     @property
     def source_folder(self) -> Path:

@@ -7,10 +7,12 @@ button grade as `python -m autograder grade` does. ARCHITECTURE.md says what of 
 from __future__ import annotations
 
 import fnmatch
+import html
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nbconvert.exporters import NotebookExporter
+from nbconvert.preprocessors import Preprocessor
 from nbformat import NotebookNode
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import Autograde, GenerateAssignment, GenerateFeedback, NbGraderException
@@ -18,12 +20,13 @@ from nbgrader.converters.base import BaseConverter
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from nbgrader.utils import chdir
-from traitlets import Unicode
+from traitlets import Bool, Unicode
 
 from autograder.course import CONFIG, PRIVATE, Course, CourseError
 from autograder.errors import AutograderError
 from autograder.gradebook.assignment import ensure_assignment
 from autograder.gradebook.autograded import RUBRIC
+from autograder.gradebook.decisions import decided, folder_of
 from autograder.gradebook.reader import lateness
 from autograder.notebook.text_source import MADE_FROM
 from autograder.results import Result
@@ -52,8 +55,10 @@ def configure(c: Any) -> None:
     # What a student wrote is shown in the instructor's browser, where it could act as the instructor. nbconvert's
     # option covers outputs only: formgrader's template renders Markdown cells by this filter, without cleaning them.
     c.HTMLExporter.sanitize_html = True
-    # Both filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
+    c.HTMLExporter.preprocessors = [f"{HERE}.ForBrowsers"]
+    # The filters are also bounded: some thousand blank lines would keep Pygments busy for a minute.
     c.HTMLExporter.filters = {
+        "ansi2html": "autograder.html.sanitize.terminal",
         "markdown2html": "autograder.html.sanitize.markdown",
         "highlight_code": "autograder.html.sanitize.highlighted",
     }
@@ -64,9 +69,10 @@ def configure(c: Any) -> None:
 
 
 def _submitted_timestamp(self: Any, assignment_id: str, student_id: str) -> Any:
-    """As NbGraderAPI.get_submitted_timestamp, but None for a timestamp that cannot be read."""
+    """As NbGraderAPI.get_submitted_timestamp, of the attempt that counts, but None for one that cannot be read."""
     dirs = self.coursedir
-    return read_timestamp(Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id)))[0]
+    newest = Path(dirs.format_path(dirs.submitted_directory, student_id, assignment_id))
+    return read_timestamp(folder_of(newest, decided(Path(dirs.root), assignment_id), student_id))[0]
 
 
 def _course(converter: Any) -> Course:
@@ -81,6 +87,20 @@ class ForStudents(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         nb.cells = [cell for cell in nb.cells if RUBRIC not in cell.metadata and cell.get("id") != MADE_FROM]
+        return nb, resources
+
+
+class ForBrowsers(Preprocessor):
+    """Bounds what a page shows, and makes names text: formgrader has them as they are, and students choose some."""
+
+    enabled = Bool(True)
+
+    def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
+        from autograder.html.sanitize import bound
+
+        bound(cell for cell in nb.cells if RUBRIC not in cell.metadata)
+        names = {n: resources[n] for n in ("student", "first_name", "last_name", "notebook_path") if resources.get(n)}
+        resources.update({name: html.escape(text) for name, text in names.items()})
         return nb, resources
 
 
@@ -116,6 +136,7 @@ def _autograde(self: Any) -> None:
         BaseConverter.start(self)
         return
     # takes a while to import, and most of nbgrader's commands grade nothing
+    from autograder.gradebook.counting import attempts_that_count
     from autograder.gradebook.writer import write
     from autograder.grading.runner import Settings, grade_set
     from autograder.grading.store import Store
@@ -137,13 +158,14 @@ def _autograde(self: Any) -> None:
             students = [s for s in students if s not in self.coursedir.student_id_exclude.split(",")]
             for remark in ensure_assignment(course, course.set_files(name)):
                 self.log.warning(remark)
-            steps = grade_set(course, Store(course.results_folder), name, settings, students)
+            folders, chosen = attempts_that_count(course, name, students, settings)
+            steps = grade_set(course, Store(course.results_folder), name, settings, folders=folders)
             written = write(course, map(noted, steps))
             problems += written.problems
             for student in students:
                 self.set_permissions(name, student)
                 self.run_post_convert_hook()
-            for remark in [*written.remarks, *lateness(course, name)]:
+            for remark in [*chosen, *written.remarks, *lateness(course, name)]:
                 self.log.warning(remark)
     except AutograderError as error:  # the course, the sandbox, the source or its catalogue: the same for everyone
         problems = [str(error)]

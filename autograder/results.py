@@ -20,11 +20,16 @@ VERDICTS = (PASSED, FAILED, ERROR, TIMEOUT, CRASHED, OUT_OF_MEMORY, NOT_REACHED)
 GRADED = "graded"
 UNREADABLE = "unreadable"
 NOT_SUBMITTED = "not submitted"
+EXCUSED = "excused"  # no result's own: an instructor's decision, in reports and exports
 
 
 @dataclass
 class Check:
-    """One verdict: a named property, its weight in the cell, and a reason a student can act on."""
+    """One verdict: a named property, its weight in the cell, and a reason a student can act on.
+
+    `example` is a call that shows it: what it "says" of the "call" (Python code), and what it "gave"; {} where there is
+    none to show.
+    """
 
     name: str
     points: float
@@ -32,6 +37,7 @@ class Check:
     reason: str = ""
     hidden: bool = True
     seconds: float = 0.0
+    example: dict[str, str] = field(default_factory=dict)
 
     @property
     def passed(self) -> bool:

@@ -26,7 +26,7 @@ import torch
 from autograder.audit.bench import PATIENCE, Bench, as_bytes, cell_with, first_complaint, graded, submission
 from autograder.audit.forked import Ran, run_apart
 from autograder.audit.mutants import mutants_of, operators
-from autograder.audit.report import AuditReport, Breach, ExerciseAudit, SurvivorFound
+from autograder.audit.report import AuditReport, Breach, CheckAudit, ExerciseAudit, SurvivorFound
 from autograder.console import progress_bar
 from autograder.course import Course, SetFiles
 from autograder.grading.runner import Settings
@@ -76,10 +76,18 @@ class _Audit:
         self.bench = Bench(files)
         self.source = self.bench.source
         self.rows: dict[str, ExerciseAudit] = {}
+        self.checks: dict[tuple[str, str], CheckAudit] = {}
         self.bar = progress_bar(has_thread=False)
 
     def breach(self, kind: str, exercise: str, text: str) -> None:
         self.report.breaches.append(Breach(kind, exercise, text))
+
+    def noticed(self, test: TestCell, checks: list[Check]) -> None:
+        """Which checks an answer failed that ought to fail."""
+        failed = [self.checks[key] for c in checks if not c.passed and (key := (test.grade_id, c.name)) in self.checks]
+        for check in failed:
+            check.refused += 1
+            check.alone += len(failed) == 1
 
     def ask_least(self, kind: str, part: str, whole: str, least: float, what: str) -> None:
         some, all_ = self.report.total(part), self.report.total(whole)
@@ -97,6 +105,7 @@ class _Audit:
                 if mutants:
                     self.check_mutants()
                 self.check_seeds()
+        self.report.checks = list(self.checks.values())
         self.report.phases = {t.description: round(t.finished_time or 0.0, 1) for t in self.bar.tasks}
 
     def apart(
@@ -130,6 +139,7 @@ class _Audit:
                 self.breach("reference", test.grade_id, f"the reference solution does not get full marks: {said}")
             if not ran.lost:
                 self._check_points(test, checks)
+                self.checks |= {(test.grade_id, c.name): CheckAudit(test.grade_id, c.name, c.points) for c in checks}
                 self.rows[test.grade_id].checks = len(checks)
                 self.rows[test.grade_id].seconds = round(seconds, 3)
 
@@ -175,6 +185,7 @@ class _Audit:
             checks, _, _ = ran.value or ([], "", 0.0)
             passed = ", ".join(repr(c.name) for c in checks if c.passed)
             row = self.rows[test.grade_id]
+            self.noticed(test, checks)
             row.trivial += 1
             if ran.lost:
                 self.breach("trivial", test.grade_id, f"{kind}: the test cell does not end ({ran.lost})")
@@ -198,10 +209,12 @@ class _Audit:
             if ran.lost:
                 self.breach("variants", test.grade_id, f"the variants cannot be judged ({ran.lost})")
                 continue
-            for variant, (complaint, named) in zip(variants, ran.value, strict=True):
-                self._variant_judged(test, variant, complaint, named)
+            for variant, (checks, complaint, named) in zip(variants, ran.value, strict=True):
+                self._variant_judged(test, variant, checks, complaint, named)
 
-    def _variant_judged(self, test: TestCell, variant: Variant, complaint: str, named: list[str]) -> None:
+    def _variant_judged(
+        self, test: TestCell, variant: Variant, checks: list[Check], complaint: str, named: list[str]
+    ) -> None:
         row = self.rows[test.grade_id]
         if variant.is_right:
             row.right += 1
@@ -209,6 +222,7 @@ class _Audit:
             if complaint:
                 self.breach("right variant", test.grade_id, f"{variant.name} does not get full marks: {complaint}")
             return
+        self.noticed(test, checks)
         row.wrong += 1
         row.caught += bool(complaint)
         if not complaint:
@@ -251,7 +265,7 @@ class _Audit:
         lost = {e.grade_id: e for e in _not_full(result)}
         own = next(e for e in result.exercises if e.grade_id == test.grade_id)
         complaint = _first_failure(own) if test.grade_id in lost else ""
-        self._variant_judged(test, variant, complaint, [m.name for m in own.misconceptions])
+        self._variant_judged(test, variant, own.checks, complaint, [m.name for m in own.misconceptions])
         for grade_id, exercise in lost.items():
             if grade_id != test.grade_id:
                 said = f"loses marks with {variant.name} in {test.grade_id}: {_first_failure(exercise)}"
@@ -279,6 +293,8 @@ class _Audit:
             checks, said, _ = ran.value or ([], ran.lost, 0.0)
             if said or len(checks) != row.checks:
                 row.killed += 1
+                if checks and not checks[-1].passed:
+                    self.checks[test.grade_id, checks[-1].name].mutants += 1
                 continue
             names = bound_names(self.source.solutions[grade_id])
             fit = [n for n, e in enumerate(survivors) if e.exercise in names and mutant.turns(e.old, e.new)]

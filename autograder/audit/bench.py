@@ -140,8 +140,8 @@ class Bench:
             found.append((seed, first_complaint(outcome.checks, outcome.internal)))
         return found
 
-    def variants(self, test: TestCell, variants: list[Variant]) -> list[tuple[str, list[str]]]:
-        """For each variant: its complaint and the names recognised in it, as in a submission but without sandbox."""
+    def variants(self, test: TestCell, variants: list[Variant]) -> list[tuple[list[Check], str, list[str]]]:
+        """For each variant: checks, complaint and names recognised in it, as in a submission but without sandbox."""
         expected = self.source.reference_outcome(test, SEED, STUDENT)
         known = self.source.catalogue.wrong_of(test.names)
         asked = [*known, *(v for v in variants if v.is_right)]
@@ -150,7 +150,8 @@ class Bench:
         found = []
         for outcome in (outcomes[v.exercise, v.name] for v in variants):
             named = recognise(outcome.transcript, expected.transcript, runs)
-            found.append((first_complaint(outcome.checks, outcome.internal), [v.name for v in named]))
+            complaint = first_complaint(outcome.checks, outcome.internal)
+            found.append((outcome.checks, complaint, [v.name for v in named]))
         return found
 
 

@@ -44,6 +44,21 @@ class ExerciseAudit:
 
 
 @dataclass
+class CheckAudit:
+    """What one check notices: how many wrong variants and trivial answers fail it, how many fail no other check.
+
+    `mutants`: of the reference, that failed here first.
+    """
+
+    exercise: str
+    name: str
+    points: float
+    refused: int = 0
+    alone: int = 0
+    mutants: int = 0
+
+
+@dataclass
 class SurvivorFound:
     """A mutant that got full marks; `why` from the catalogue, "" where nothing explains it."""
 
@@ -68,6 +83,7 @@ class AuditReport:
     quick: bool = False
     reference_full: bool = False
     exercises: list[ExerciseAudit] = field(default_factory=list)
+    checks: list[CheckAudit] = field(default_factory=list)
     survivors: list[SurvivorFound] = field(default_factory=list)
     unnamed: list[str] = field(default_factory=list)
     flaky: int = 0
@@ -136,6 +152,11 @@ def _print_details(report: AuditReport) -> None:
         counted = [_share(getattr(e, part), getattr(e, whole)) for part, whole in SHARES.values()]
         numbers = [str(e.checks), *counted, f"{1000 * e.seconds:.0f}"]
         table.add_row(e.grade_id, f"{e.points:g}", *(["written"] if e.kind == "written" else numbers))
+    out.print(table)
+    table = _table("check", "", "points", "wrong refused", "by it alone", "mutants first")
+    for c in report.checks:
+        counted = [Text(str(n), "" if n else "yellow") for n in (c.refused, c.alone, c.mutants)]
+        table.add_row(f"{c.exercise}: {c.name}", f"{c.points:g}", *counted)
     out.print(table)
     for name in report.unnamed:
         _say("misconception", "yellow", name)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from autograder.course import Course, SetFiles
 from autograder.files import write_changed
 from autograder.notebook.reader import new_cell
+from autograder.notebook.rebuild import EXTRA_ID
 from autograder.results import Result
 from autograder.timestamps import TIMESTAMP, stamp_bytes
 
@@ -29,9 +31,13 @@ def _plain(files: SetFiles, result: Result) -> dict[str, Any]:
 
 
 def _with_rubrics(cells: list[dict[str, Any]], rubrics: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The cells with what the source says to each written question behind the answer, for those who mark it."""
+    """The cells with what the source says to each written question behind the answer, for those who mark it.
+
+    What a student wrote beside the answers says so first: it could be called a rubric as well.
+    """
     for number, cell in enumerate(cells):
-        yield cell
+        is_own = cell["cell_type"] == "markdown" and cell["id"].startswith(EXTRA_ID)
+        yield {**cell, "source": f"**The student's own cell:**\n\n{cell['source']}"} if is_own else cell
         grade_id = cell["metadata"].get("nbgrader", {}).get("grade_id")
         if grade_id in rubrics:
             said = f"**Model answer and rubric** (for whoever marks; no student sees it)\n\n{rubrics[grade_id]}"
@@ -43,10 +49,10 @@ def any_database_takes(text: str) -> str:
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8")
 
 
-def write_autograded(course: Course, files: SetFiles, result: Result, stamped: bool) -> None:
+def write_autograded(course: Course, files: SetFiles, result: Result, stamp: Path | None) -> None:
     """Write `autograded/<student>/<set>/`: the notebook, the set's data files and the timestamp. Raises OSError.
 
-    `stamped` says whether the submission has a timestamp that can be read.
+    `stamp` is the folder with the submission's timestamp; None where there is none that can be read.
 
     Files that the student handed in beside the notebook are not copied: formgrader would serve them to the
     instructor's browser.
@@ -55,8 +61,8 @@ def write_autograded(course: Course, files: SetFiles, result: Result, stamped: b
     # Without line breaks, which would take ten times as long. No file can hold half characters: they become `?`.
     notebook = json.dumps(_plain(files, result), ensure_ascii=False).encode("utf-8", "replace") + b"\n"
     wanted = {f"{files.name}.ipynb": notebook, **files.files}
-    if stamped:
-        wanted[TIMESTAMP] = stamp_bytes(course.step_folder("submitted", result.student, files.name))
+    if stamp:
+        wanted[TIMESTAMP] = stamp_bytes(stamp)
     else:
         (folder / TIMESTAMP).unlink(missing_ok=True)
     for name, data in wanted.items():

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from autograder.course import Course, CourseError
 from autograder.gradebook.database import look, notebook_of, of_cells
+from autograder.gradebook.decisions import STUDENT, decided, dropped
 from autograder.text import plural, shown
 
 
@@ -47,7 +48,8 @@ class Standing:
     """One student's set: cells by grade_id, when it came and the set was due (UTC, no zone), this one's `extension`.
 
     `late_penalty` are the points taken off for lateness (None: none) by nbgrader's rule and all marks of this moment;
-    `problem` says why they could not be computed. `when` says the times in words, "" where none is known.
+    `problem` says why they could not be computed. `when` says the times in words, "" where none is known. Who is
+    `excused` has no mark and is never late.
     """
 
     cells: dict[str, CellScore] = field(default_factory=dict)
@@ -57,6 +59,7 @@ class Standing:
     late_penalty: float | None = None
     problem: str = ""
     when: str = ""
+    excused: bool = False
 
     @property
     def max_score(self) -> float:
@@ -76,18 +79,23 @@ class Standing:
         return sum(c.score for c in self.cells.values())
 
     @property
-    def total(self) -> float:
-        """Points with manual marks, extra credit and the late penalty; never below 0."""
+    def known(self) -> float:
+        """The points of the cells that are marked."""
+        return sum(c.max_score or 0.0 for c in self.cells.values() if c.by_hand or c.auto is not None)
+
+    @property
+    def total(self) -> float | None:
+        """Points with manual marks, extra credit and the late penalty; never below 0; None for who is excused."""
         return self.mark(self.points)
 
-    def mark(self, points: float) -> float:
-        """What so many points are worth after the late penalty; never below 0."""
-        return max(0.0, points - (self.late_penalty or 0.0))
+    def mark(self, points: float) -> float | None:
+        """What so many points are worth after the late penalty; never below 0; None for who is excused."""
+        return None if self.excused else max(0.0, points - (self.late_penalty or 0.0))
 
     @property
     def late(self) -> timedelta:
         """How late it came; 0 for what came in time, and where the time or the due date is not known."""
-        if self.timestamp is None or self.due is None:
+        if self.timestamp is None or self.due is None or self.excused:
             return timedelta()
         return max(timedelta(), self.timestamp - self.due - self.extension)
 
@@ -106,7 +114,7 @@ def count_lateness(course: Course, found: Mapping[str, Standing]) -> None:
         due = f"due {course.clock(one.due)}" if one.due else ""
         more = f"extended by {one.extension}" if one.extension else ""
         late = f"{one.late - one.late % timedelta(seconds=1)} late with a penalty of {one.late_penalty or 0:g}"
-        one.when = ", ".join(filter(None, (came, due, more, late * bool(one.late))))
+        one.when = ", ".join(filter(None, (came, due, more, late * bool(one.late), "excused" * one.excused)))
 
 
 def _late_plugin(course: Course) -> Any:
@@ -128,7 +136,15 @@ def scores(course: Course, name: str) -> dict[str, Standing]:
 
     Every command and page that tells a mark takes it from here. Raises GradebookError, CourseError.
     """
-    found: dict[str, Standing] = look(course, lambda db: _scores(db, name), {})
+    found: dict[str, Standing] = look(course, lambda db: standings(db, course, name), {})
+    return found
+
+
+def standings(db: Session, course: Course, name: str) -> dict[str, Standing]:
+    """`scores` as they are in a transaction. Raises CourseError."""
+    found = _scores(db, name)
+    for student in {*decided(course.root, name).excused} - {*dropped(course.root)}:
+        found.setdefault(student, Standing()).excused = True
     count_lateness(course, found)
     return found
 
@@ -159,7 +175,8 @@ def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = N
     if not due:
         return []
     losing = sum(bool(one.late_penalty) for one in found.values())
-    said = f"{len(late)} of {plural(len(found), 'submission')} came late" + f", {losing} with a penalty" * bool(losing)
+    counted = plural(sum(not one.excused for one in found.values()), "submission")
+    said = f"{len(late)} of {counted} came late" + f", {losing} with a penalty" * bool(losing)
     said = f"{name}: {said} (due {course.clock(due)}): {shown(', '.join(late), 200)}"
     if "timezone" not in course.config.Exchange:
         said += f"; times without a zone count as {course.clock(due).split()[-1]} (c.Exchange.timezone is not set)"
@@ -168,7 +185,7 @@ def lateness(course: Course, name: str, found: Mapping[str, Standing] | None = N
 
 def class_list(course: Course) -> list[dict[str, Any]]:
     """The students in the gradebook: id, first_name, last_name, email, lms_user_id. Raises GradebookError."""
-    known = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
+    known = [getattr(Student, key) for key in STUDENT]
     rows: list[Any] = look(course, lambda db: [*db.execute(select(*known).order_by(Student.id)).mappings()], [])
     return [{key: value or "" for key, value in row.items()} for row in rows]
 

@@ -1,18 +1,30 @@
 """The one writer of results: rows of nbgrader's gradebook, and the notebooks in `autograded/`.
 
 Results go in by the hundred, in one transaction each. What a person entered (manual scores, extra credit, comments,
-extensions) is never changed here.
+extensions) is never changed here, except where everybody was given full marks for an exercise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache, partial
 from math import isclose
+from typing import NamedTuple
 
-from nbgrader.api import Assignment, BaseCell, Comment, Grade, Notebook, Student, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import (
+    Assignment,
+    BaseCell,
+    Comment,
+    Grade,
+    GradeCell,
+    Notebook,
+    Student,
+    SubmittedAssignment,
+    SubmittedNotebook,
+    TaskCell,
+)
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
@@ -21,6 +33,7 @@ from autograder.course import Course, SetFiles
 from autograder.files import is_safe_name
 from autograder.gradebook.autograded import any_database_takes, changed_answers, write_autograded
 from autograder.gradebook.database import GradebookError, in_transaction, notebook_of, rows_between, said
+from autograder.gradebook.decisions import decided, folder_of
 from autograder.gradebook.reader import CellScore, Standing, count_lateness
 from autograder.results import GRADED, Exercise, Result
 from autograder.text import shown
@@ -74,9 +87,11 @@ def write(course: Course, results: Iterable[Result]) -> Written:
 
 def _write_group(course: Course, group: dict[str, Result], written: Written) -> None:
     files = course.set_files(next(iter(group.values())).assignment)
-    stamps = {}
-    for student in group:
-        stamps[student], remark = read_timestamp(course.step_folder("submitted", student, files.name))
+    stamps, decisions = {}, decided(course.root, files.name)
+    newest = {student: course.step_folder("submitted", student, files.name) for student in group}
+    folders = {student: folder_of(folder, decisions, student) for student, folder in newest.items()}
+    for student, folder in folders.items():
+        stamps[student], remark = read_timestamp(folder)
         if remark:
             written.remarks.append(f"{student}: {remark}")
     try:
@@ -95,55 +110,82 @@ def _write_group(course: Course, group: dict[str, Result], written: Written) -> 
             written.remarks.append(remark)
     for student, result in group.items():
         try:
-            write_autograded(course, files, result, stamps[student] is not None)
+            write_autograded(course, files, result, folders[student] if stamps[student] else None)
         except OSError as error:
             where = course.step_folder("autograded", student, files.name)
             written.problems.append(f"{student}: {where} cannot be written: {error.strerror}")
+
+
+class Rows(NamedTuple):
+    """Some students' submissions of a set, by student, or student and grade_id; `points` of cells, by grade_id."""
+
+    due: datetime | None
+    points: dict[str, float]
+    submissions: dict[str, SubmittedAssignment]
+    notebooks: dict[str, SubmittedNotebook]
+    grades: dict[tuple[str, str], Grade]
+    comments: dict[tuple[str, str], Comment]
+
+
+def rows_of(db: Session, name: str, students: Collection[str]) -> Rows:
+    """The rows of the students' submissions, made where there are none, as are the students. Raises GradebookError."""
+    found = db.execute(
+        select(Notebook.id, Assignment.id, Assignment.duedate)
+        .join(Notebook.assignment)
+        .where(Notebook.id.in_(notebook_of(name)))
+    ).one_or_none()
+    if found is None:
+        raise GradebookError(f"{name} is not in the gradebook yet; run `python -m autograder grade`")
+    notebook, assignment, due = found
+    kinds = [select(k.id, k.name, k.max_score).where(k.notebook_id == notebook) for k in (GradeCell, TaskCell)]
+    graded = {i: (cell, float(most or 0.0)) for kind in kinds for i, cell, most in db.execute(kind)}
+    comment_on = BaseCell.notebook_id == notebook, BaseCell.type.in_(("SolutionCell", "TaskCell"))
+    commented = {i: cell for i, cell in db.execute(select(BaseCell.id, BaseCell.name).where(*comment_on))}
+
+    known = set(db.scalars(select(Student.id).where(Student.id.in_(students))))
+    db.add_all(Student(id=student) for student in students if student not in known)
+    came = rows_between(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", students)
+    handed_in = {row.id: student for (_, student), row in came.items()}
+    submitted = rows_between(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in)
+    owners = {row.id: handed_in[submission] for (_, submission), row in submitted.items()}
+    grades = rows_between(db, Grade, "notebook_id", owners, "cell_id", graded)
+    comments = rows_between(db, Comment, "notebook_id", owners, "cell_id", commented)
+    return Rows(
+        due,
+        dict(graded.values()),
+        {student: row for (_, student), row in came.items()},
+        {handed_in[submission]: row for (_, submission), row in submitted.items()},
+        {(owners[i], graded[cell][0]): row for (i, cell), row in grades.items()},
+        {(owners[i], commented[cell]): row for (i, cell), row in comments.items()},
+    )
 
 
 def _write_rows(
     db: Session, course: Course, files: SetFiles, results: Mapping[str, Result], stamps: Mapping[str, datetime | None]
 ) -> None:
     """Some results of one set."""
-    found = db.execute(
-        select(Notebook.id, Assignment.id, Assignment.duedate)
-        .join(Notebook.assignment)
-        .where(Notebook.id.in_(notebook_of(files.name)))
-    ).one_or_none()
-    if found is None:
-        raise GradebookError(f"{files.name} is not in the gradebook yet; run `python -m autograder grade`")
-    notebook, assignment, due = found
-    cells = db.execute(select(BaseCell.id, BaseCell.name, BaseCell.type).where(BaseCell.notebook_id == notebook)).all()
-    graded = {i: name for i, name, kind in cells if kind in ("GradeCell", "TaskCell")}
-    commented = {i: name for i, name, kind in cells if kind in ("SolutionCell", "TaskCell")}
-
-    known = set(db.scalars(select(Student.id).where(Student.id.in_(results))))
-    db.add_all(Student(id=student) for student in results if student not in known)
-    came = rows_between(db, SubmittedAssignment, "assignment_id", [assignment], "student_id", results)
-    handed_in = [row.id for row in came.values()]
-    submitted = rows_between(db, SubmittedNotebook, "notebook_id", [notebook], "assignment_id", handed_in)
-    ids = [row.id for row in submitted.values()]
-    grades = rows_between(db, Grade, "notebook_id", ids, "cell_id", graded)
-    comments = rows_between(db, Comment, "notebook_id", ids, "cell_id", commented)
-
-    standings = {s: Standing({}, stamps[s], due, came[assignment, s].extension or timedelta()) for s in results}
-    for student, result in results.items():
-        row = submitted[notebook, came[assignment, student].id]
-        exercises = {e.grade_id: e for e in result.exercises} if result.status == GRADED else {}
-        changed = cache(partial(changed_answers, course, files, result))
-        for cell, name in graded.items():
-            grade = grades[row.id, cell]
-            mark = standings[student].cells[name] = _mark(name, exercises.get(name), grade, changed)
-            grade.auto_score, grade.needs_manual_grade = mark.auto, mark.needs_manual
-        unanswered = {i for e in exercises.values() if not e.answered for i in e.solution_ids}
-        for cell, name in commented.items():
-            comments[row.id, cell].auto_comment = _comment(result, name in unanswered)
+    rows = rows_of(db, files.name, results)
+    decisions = decided(course.root, files.name)
+    standings = {
+        s: Standing({}, stamps[s], rows.due, row.extension or timedelta(), excused=s in decisions.excused)
+        for s, row in rows.submissions.items()
+    }
+    changed = {s: cache(partial(changed_answers, course, files, result)) for s, result in results.items()}
+    exercises = {(s, e.grade_id): e for s, r in results.items() if r.status == GRADED for e in r.exercises}
+    for (student, name), grade in rows.grades.items():
+        exercise = exercises.get((student, name))
+        mark = standings[student].cells[name] = _mark(name, exercise, grade, changed[student])
+        if exercise and name in decisions.full_marks:
+            mark.manual, mark.needs_manual = rows.points[name], False
+        grade.auto_score, grade.manual_score, grade.needs_manual_grade = mark.auto, mark.manual, mark.needs_manual
+    unanswered = {(s, i) for (s, _), e in exercises.items() if not e.answered for i in e.solution_ids}
+    for (student, name), comment in rows.comments.items():
+        comment.auto_comment = _comment(results[student], (student, name) in unanswered)
     # nbgrader's own pages show this penalty; the reader counts it anew
     count_lateness(course, standings)
     for student, standing in standings.items():
-        submission = came[assignment, student]
-        submission.timestamp = standing.timestamp
-        submitted[notebook, submission.id].late_submission_penalty = standing.late_penalty
+        rows.submissions[student].timestamp = standing.timestamp
+        rows.notebooks[student].late_submission_penalty = standing.late_penalty
 
 
 def _mark(grade_id: str, exercise: Exercise | None, old: Grade, changed: Callable[[], set[str] | None]) -> CellScore:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-from collections.abc import Callable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, Future
 from dataclasses import dataclass
 from functools import cache
@@ -18,7 +19,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 from autograder import __version__
-from autograder.course import Course, SetFiles, file_number
+from autograder.course import Course, CourseError, SetFiles, file_number
 from autograder.grading.pool import Hung, Pool
 from autograder.grading.store import Store
 from autograder.judging.job import Job
@@ -27,9 +28,11 @@ from autograder.notebook.finder import find_notebook
 from autograder.notebook.reader import AGAIN, Unreadable, read_bytes, read_notebook
 from autograder.notebook.rebuild import rebuild
 from autograder.results import NOT_SUBMITTED, UNREADABLE, Result
-from autograder.sandbox.launcher import BUBBLEWRAP
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
+from autograder.sandbox.launcher import BUBBLEWRAP, readable_folders
 from autograder.text import shown
 
+READ_SECONDS = 60.0  # of computing, for one submission: the class waits meanwhile
 JUDGING = ("catalogue", "checks", "errors", "figures", "files", "judging", "notebook", "results", "sandbox", "text")
 """The modules and rooms of the package that may decide a verdict."""
 
@@ -82,10 +85,11 @@ class Prepared:
         self.arrived = ""
 
     def ready(self, folder: Path, stored: Result | None) -> Job | Result:
-        """As `read`; where that fails by a mistake of our own, a result that says so: the class goes on."""
+        """As `read`; where it takes too long, or fails by a mistake of our own, a result says so: the class goes on."""
         try:
-            return self.read(folder, stored)
-        except Exception as error:
+            with time_limit(READ_SECONDS, again=0, clock=time.process_time):
+                return self.read(folder, stored)
+        except (Exception, OutOfTime) as error:
             what = f"the grader itself failed ({type(error).__name__}: {shown(error, 300)}); please report it"
             return self._job("").unjudged(what, [what])
 
@@ -208,17 +212,21 @@ def grade_set(
     store: Store,
     name: str,
     settings: Settings,
-    students: list[str] | None = None,
     make_executor: Callable[[], Executor] | None = None,
+    folders: Mapping[str, Path] | None = None,
 ) -> Iterator[Step]:
-    """Grade the submissions of a set; yields each as it is done. Raises AutograderError."""
+    """Grade a set's submissions, all or those in `folders`, by student; yields each as it is done.
+
+    Raises AutograderError.
+    """
+    if settings.sandbox == BUBBLEWRAP and (found := [f for f in readable_folders() if course.root.is_relative_to(f)]):
+        said = f"{course.root} lies in {found[0]}, which students' code can read: move the course elsewhere"
+        raise CourseError(said)
     files = course.set_files(name)
     seed = settings.seed if settings.seed is not None else store.seed(name, files.version, settings.force)
     run = Run(store, make_executor or (lambda: Pool(settings.jobs)), 16 * settings.jobs)
     try:
-        for student, folder in course.submissions(name).items():
-            if students is not None and student not in students:
-                continue
+        for student, folder in (course.submissions(name) if folders is None else folders).items():
             stored = None if settings.force else store.get(name, student)
             prepared = Prepared(files, student, settings, seed).ready(folder, stored)
             if stored is not None and stored.key == prepared.key != "":

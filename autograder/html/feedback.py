@@ -1,13 +1,16 @@
 """Feedback for students: one self-contained page per student and set, made from the grader's records alone.
 
-A page shows the score, every check with its verdict and reason, what the grader recognised, and the student's own
-cells with their outputs. Task texts and tests are left out: the student has them, and the grader keeps the hidden ones.
+A page shows the score, every check with its verdict, its reason and a call that shows it, what the grader recognised
+and what to try next, and the student's own cells with their outputs. Task texts and tests are left out: the student has
+them, and the grader keeps the hidden ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -18,16 +21,23 @@ from markupsafe import Markup
 from autograder import files
 from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import sanitize as pages
-from autograder.results import GRADED, Exercise, Result
+from autograder.html.sections import Section
+from autograder.results import GRADED, Check, Exercise, Result
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
+from autograder.text import shown_text
 
 TEXT_CHARACTERS = 20_000  # longest text of one output
 CELL_CHARACTERS = 100_000  # longest source of one cell
 OUTPUTS_PER_CELL = 60
+PAGE_SECONDS = 120.0  # of computing, for one student's page: the class waits meanwhile
+CALL_CHARACTERS = 2_000  # longest call, and longest answer to it
 PAGE_CHARACTERS = 1_000_000  # most of the student's sources and outputs on one page; the rest is named but not shown
 
-_HIDDEN = re.compile(r"^### BEGIN HIDDEN TESTS.*?(?:^### END HIDDEN TESTS[^\n]*|\Z)", re.DOTALL | re.MULTILINE)
-_HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.+?)[ \t#]*$", re.MULTILINE)
-
+_HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+(.+)$", re.MULTILINE)
+_NUMBER = re.compile(r"^Exercise (\d+)\b")
+_RAISED = re.compile(
+    r"line (\d{1,6}) of your cell(?:, in `[^`]*`)?: `(.*?)`(?=\)|$)"
+)  # as the judge says it in reasons
 
 Cell = dict[str, Any]
 """A cell of a result's notebook, of the shape that the judge gives it; what a student wrote in it is any text."""
@@ -52,14 +62,18 @@ def title_of(result: Result) -> str:
     return next((heading[:200] for cell in _cells(result) for heading in _headings(cell)), result.assignment)
 
 
-def render(result: Result, standing: Standing | None = None) -> str:
+def render(result: Result, standing: Standing | None = None, sections: Mapping[int, Sequence[Section]] = {}) -> str:
     """The feedback page of one student and one set, as HTML that needs nothing else.
 
-    Nothing in `result` is trusted to be free of markup.
+    `sections` are those of the book by the exercise's number. Nothing in `result` is trusted to be free of markup.
     """
     standing, budget = standing or Standing(), _Budget()
     groups, rest = _groups(result)
-    exercises = [_exercise_view(e, standing, groups.get(e.grade_id, []), budget) for e in result.exercises]
+    exercises = [_exercise_view(e, standing, groups.get(e.grade_id, []), budget, sections) for e in result.exercises]
+    repeated = Counter(e["title"] for e in exercises)
+    for view in exercises:  # parts of an exercise share its heading
+        is_part = repeated[view["title"]] > 1
+        view["part"] = view["grade_id"].removesuffix("-tests").replace("-", " ") if is_part else ""
     known = [e for e in exercises if e["score"] is not None]
     points = sum(e["points"] for e in known)
     score = standing.mark(sum(e["score"] for e in known))
@@ -67,11 +81,11 @@ def render(result: Result, standing: Standing | None = None) -> str:
         "feedback.html.j2",
         result=result,
         standing=standing,
-        graded=result.status == GRADED,
+        graded=result.status == GRADED and not standing.excused,
         title=title_of(result),
         score=score,
         points=points,
-        share=_share(score, points),
+        share=_share(score or 0.0, points),
         waiting=sum(e["points"] for e in exercises if e["score"] is None and e["written"]),
         only_checks=not any(e["by_hand"] or e["written"] for e in known),
         exercises=exercises,
@@ -79,7 +93,12 @@ def render(result: Result, standing: Standing | None = None) -> str:
     )
 
 
-def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Standing] = {}) -> Written:
+def write_all(
+    results: Iterable[Result],
+    folder: Path,
+    marks: Mapping[str, Standing] = {},
+    sections: Mapping[int, Sequence[Section]] = {},
+) -> Written:
     """Write `folder/<student>/<set>/<set>.html` for each result of a set, each page whole or not at all.
 
     `results` may be a generator: one result is held at a time.
@@ -91,35 +110,77 @@ def write_all(results: Iterable[Result], folder: Path, marks: Mapping[str, Stand
         try:
             student = pages.checked_name(result.student, "student's name")
             name = pages.checked_name(result.assignment, "set's name")
-            page = render(result, marks.get(result.student))
+            with time_limit(PAGE_SECONDS, again=0, clock=time.process_time):
+                page = render(result, marks.get(result.student), sections)
             path = folder / student / name / f"{name}.html"
             files.write_atomically(path, page.encode())
             written.paths.append(path)
-        except (pages.BadName, OSError) as error:
+        except (pages.BadName, OSError, OutOfTime) as error:
             written.problems.append(pages.clean(f"{result.student} ({result.assignment}): {error}"))
     return written
 
 
-def _exercise_view(exercise: Exercise, standing: Standing, cells: list[Cell], budget: _Budget) -> dict[str, Any]:
+def _exercise_view(
+    exercise: Exercise,
+    standing: Standing,
+    cells: list[Cell],
+    budget: _Budget,
+    sections: Mapping[int, Sequence[Section]],
+) -> dict[str, Any]:
     score = score_of(exercise, standing)
     # a comment on a student's cell belongs to the exercise that judges it
     ids = dict.fromkeys([*exercise.solution_ids, exercise.grade_id])
     entered = {i: standing.cells.get(i, CellScore()) for i in ids}
+    share = None if score is None else _share(score, exercise.points)
+    failed = [c for c in exercise.checks if not c.passed]
+    number = _NUMBER.match(exercise.title)
+    verdicts = _verdicts(exercise)
+    raised = {(int(m[1]), m[2]) for c in failed for m in _RAISED.finditer(c.reason)}
     return {
         **vars(exercise),
         "title": exercise.title or exercise.grade_id,
         "written": exercise.kind != "auto",
         "score": score,
-        "share": None if score is None else _share(score, exercise.points),
+        "share": share,
         "by_hand": entered[exercise.grade_id].by_hand,
         "auto_score": exercise.score,
         "comment": pages.markdown("\n\n".join(cell.comment for cell in entered.values() if cell.comment)),
-        "weights": sum(c.points for c in exercise.checks),
+        "verdicts": verdicts,
         "says": list(dict.fromkeys(m.says for m in exercise.misconceptions)),
+        "has_call": any(v["example"] for v in verdicts),
+        "read": sections.get(int(number[1]), ()) if number and (failed or not exercise.answered) else (),
         "follow_through": [f"`{name}`" for name in exercise.follow_through],
         "figures": [_figure(f["png"], f["alt"]) for f in exercise.figures],
-        "group": _group_view(cells, budget),
+        "is_open": exercise.kind != "auto" or bool(failed and exercise.answered),
+        "group": _group_view(cells, budget, raised),
     }
+
+
+def _verdicts(exercise: Exercise) -> list[dict[str, Any]]:
+    """What is said of the checks, in their order; those that did not pass for the same reason share one entry."""
+    said: dict[Any, list[Check]] = {}
+    for number, check in enumerate(exercise.checks):
+        said.setdefault(number if check.passed or not check.reason else check.reason, []).append(check)
+    total = sum(c.points for c in exercise.checks)
+    return [
+        {
+            # a check's weight says what part of the cell's points it carries
+            "checks": [(c, exercise.points * c.points / total if total else 0) for c in checks],
+            "reason": checks[0].reason,
+            "example": _example(checks) if exercise.answered else None,
+        }
+        for checks in said.values()
+    ]
+
+
+def _example(checks: list[Check]) -> dict[str, Any] | None:
+    """The shortest call among those that the grader kept for these checks."""
+    shown = [check.example for check in checks if check.example]
+    if not shown:
+        return None
+    best = min(shown, key=lambda example: len(example["call"]))
+    call, gave = (pages.shorten(best[part], CALL_CHARACTERS)[0] for part in ("call", "gave"))
+    return {"says": best["says"], "call": pages.code(call), "gave": gave}
 
 
 def _share(score: float, points: float) -> float | None:
@@ -146,7 +207,9 @@ def _cells(result: Result) -> list[Cell]:
 
 
 def _headings(cell: Cell) -> list[str]:
-    return [m[2].strip() for m in _HEADING.finditer(cell["source"])] if cell["cell_type"] == "markdown" else []
+    found = _HEADING.finditer(cell["source"]) if cell["cell_type"] == "markdown" else ()
+    # cut off here: a search for the end of a long row of marks takes the square of its length
+    return [heading for match in found if (heading := match[1].rstrip(" \t#"))]
 
 
 def _groups(result: Result) -> tuple[dict[str, list[Cell]], list[Cell]]:
@@ -170,36 +233,51 @@ def _groups(result: Result) -> tuple[dict[str, list[Cell]], list[Cell]]:
     return groups, rest + pending
 
 
-def _group_view(cells: list[Cell], budget: _Budget) -> dict[str, Any]:
-    """What is shown of a group of cells: the student's, and locked ones that put something out."""
-    shown = [view for cell in cells if (view := _cell_view(cell, budget)) is not None]
+def _group_view(cells: list[Cell], budget: _Budget, raised: Collection[tuple[int, str]] = ()) -> dict[str, Any]:
+    """What is shown of a group of cells: the student's, and locked ones that put something out.
+
+    `raised` are the numbers and texts of lines in which errors were raised.
+    """
+    shown = [view for cell in cells if (view := _cell_view(cell, budget, raised)) is not None]
     return {
         "cells": shown,
         "count": len(shown),
+        "marked": any(c["marked"] for c in shown),
         "outputs": sum(len(c["outputs"]) for c in shown),
         "errors": sum(any(o["kind"] == "error" for o in c["outputs"]) for c in shown),
     }
 
 
-def _cell_view(cell: Cell, budget: _Budget) -> dict[str, Any] | None:
+def _cell_view(cell: Cell, budget: _Budget, raised: Collection[tuple[int, str]]) -> dict[str, Any] | None:
     marks = cell["metadata"].get("nbgrader", {})
-    test = marks.get("grade") and not marks.get("solution")
-    given = bool(marks.get("locked") or test)
+    if marks.get("grade") and not marks.get("solution"):  # a test: its output says again what stands above
+        return None
+    given = bool(marks.get("locked"))
     kind, source = cell["cell_type"], cell["source"]
     outputs = _outputs(cell["outputs"], budget) if kind == "code" else []
-    if test:
-        # Results hold only the released text of tests. Should one ever hold more, it ends here.
-        source = _HIDDEN.sub("", source)
     if not outputs and (given or not source.strip()):
         return None
     source, remark = budget.take(source, CELL_CHARACTERS)
+    marked = _marked(source, raised) if kind == "code" and not given and not remark else ()
+    renderers: dict[str, Callable[[str], str]] = {
+        "markdown": pages.markdown,
+        "code": lambda text: pages.code(text, marked),
+    }
     return {
         "kind": kind,
         "given": given,
-        "html": pages.markdown(source) if kind == "markdown" else pages.code(source) if kind == "code" else source,
+        "html": renderers.get(kind, str)(source),
+        "marked": [str(number) for number in marked],
         "remark": remark,
         "outputs": outputs,
     }
+
+
+def _marked(source: str, raised: Collection[tuple[int, str]]) -> tuple[int, ...]:
+    """The numbers of those lines of a cell that read as the ones in which errors were raised."""
+    lines = source.split("\n") if raised else []
+    found = {n for n, text in raised if n <= len(lines) and n and shown_text(lines[n - 1].strip()[:200]) == text}
+    return tuple(sorted(found))
 
 
 def _outputs(outputs: list[dict[str, Any]], budget: _Budget) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from autograder.html import plots
 from autograder.html import sanitize as pages
 from autograder.html.feedback import score_of, title_of
 from autograder.html.similarity import Pair
-from autograder.results import CRASHED, GRADED, OUT_OF_MEMORY, TIMEOUT, VERDICTS, Exercise, Result
+from autograder.results import CRASHED, EXCUSED, GRADED, OUT_OF_MEMORY, TIMEOUT, VERDICTS, Exercise, Result
 
 FEWEST_FOR_DISCRIMINATION = 5  # with fewer students the correlation of one exercise with the others says nothing
 NEEDS_A_WORD = 0.4  # below this share of the points a student is listed as one who may need help
@@ -77,6 +77,10 @@ class _Row:
     href: str | None
 
     @property
+    def status(self) -> str:
+        return EXCUSED if self.standing.excused else self.result.status
+
+    @property
     def score(self) -> float | None:
         return self.standing.mark(self.earned) if self.result.status == GRADED else None
 
@@ -104,8 +108,9 @@ class _Set:
         self.rows = [self.row(r) for r in self.results]
         self.graded = [row for row in self.rows if row.score is not None]
         self.sandboxes = Counter(row.result.sandbox for row in self.graded)
-        self.title = next((title_of(r) for r in self.results if r.notebook), "")
-        self.counts = Counter(r.status for r in self.results)
+        titles = Counter(title_of(r) for r in self.results if r.notebook)  # one student's own heading is nobody else's
+        self.title = max(titles, key=titles.__getitem__, default="")
+        self.counts = Counter(row.status for row in self.rows)
         self.summary = _summary(self.graded)
         for number, column in enumerate(self.columns):
             column.measure([(row.scores[number], row.earned) for row in self.graded])
@@ -190,7 +195,7 @@ def render_course(
 
 def _over_all(student: str, cells: list[_Row | None]) -> dict[str, Any]:
     """A student's line in the index; stuck is who has little or nothing in the last two sets."""
-    there = [row for row in cells if row is not None]
+    there = [row for row in cells if row is not None and not row.standing.excused]
     known = [row for row in there if row.score is not None]
     return {
         "student": student,

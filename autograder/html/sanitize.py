@@ -13,6 +13,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,7 @@ REASON_CHARACTERS = 2_000  # longest reason, note or event that is shown in full
 MARKDOWN_CHARACTERS = 20_000  # longest Markdown cell that is rendered; a longer one is shown as plain text
 MARKDOWN_LINES = 1_000  # most lines of a cell that is rendered: looking for tables takes the square of their number
 HIGHLIGHT_CHARACTERS = 30_000  # longest code cell that is highlighted; a longer one is shown as plain text
+SHOWN_CHARACTERS, SHOWN_OUTPUTS = 200_000, 500  # of a notebook in formgrader; some 20 characters take a millisecond
 PICTURE_BYTES = 3_000_000
 PICTURE_SIDE = 8_000  # longest side in pixels: a small file can hold a picture that fills the reader's memory
 
@@ -100,10 +102,11 @@ _FORMATTER = HtmlFormatter(nowrap=True)
 
 
 @lru_cache(maxsize=64)
-def code(source: str) -> Markup:
-    """Python source as highlighted HTML (the inside of a `pre`); very long source stays plain."""
+def code(source: str, lines: tuple[int, ...] = ()) -> Markup:
+    """Python source as highlighted HTML (the inside of a `pre`), these lines marked; very long source stays plain."""
     source = clean(source)
-    return Markup(highlight(source, _LEXER, _FORMATTER)) if _is_cheap(source) else escape(source)
+    formatter = HtmlFormatter(nowrap=True, hl_lines=lines) if lines else _FORMATTER
+    return Markup(highlight(source, _LEXER, formatter)) if _is_cheap(source) else escape(source)
 
 
 def _is_cheap(source: str) -> bool:
@@ -143,6 +146,30 @@ def terminal(text: str) -> Markup:
         html = escape(_ESCAPES.sub("", coloured))
     # Colours beyond the terminal's sixteen come as styles, and are no part of the page's palette.
     return Markup(clean(re.sub(' style="[^"]*"', "", html)))
+
+
+def bound(cells: Iterable[Any]) -> None:
+    """Cut what the cells of one notebook take too long to show: formgrader's server does nothing else meanwhile."""
+    left, outputs_left = SHOWN_CHARACTERS, SHOWN_OUTPUTS
+
+    def cut(text: str) -> str:
+        nonlocal left
+        text = shorten(text, max(left, 100))[0]
+        left -= len(text)
+        return text
+
+    for cell in cells:
+        cell.source = cut(cell.source)
+        if cell.cell_type == "code":
+            del cell.outputs[outputs_left:]
+            outputs_left -= len(cell.outputs)
+        for output in cell.get("outputs", ()):
+            if "text" in output:
+                output.text = cut(output.text)
+            if "traceback" in output:
+                output.traceback = [cut("\n".join(output.traceback))]
+            if "text/plain" in output.get("data", ()):
+                output.data["text/plain"] = cut(output.data["text/plain"])
 
 
 class _Markdown(mistune.HTMLRenderer):

@@ -138,8 +138,9 @@ class Client:
 
     `sources` maps names to the text of the cell that defines them. `budget` is the time left for one test cell, `room`
     the bytes left for its answers. `exchanges` are those of this test cell so far; `replayed` begins with what was
-    exchanged for it before it ran. `is_told` says that all it learnt is in the exchanges, `is_new` that the student's
-    process still holds what an earlier test cell's proxies stand for.
+    exchanged for it before it ran. `latest` is the call whose answer was read last, where there is one. `is_told` says
+    that all it learnt is in the exchanges, `is_new` that the student's process still holds what an earlier test cell's
+    proxies stand for.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -147,6 +148,7 @@ class Client:
     sources: dict[str, str] = field(default_factory=dict)
     transcript: list[Entry] = field(default_factory=list)
     check: str = ""
+    latest: Promise | None = None
     budget: float = float("inf")
     room: float = EXERCISE_BYTES
     callbacks: dict[int, Callable[..., Any]] = field(default_factory=dict)
@@ -328,6 +330,7 @@ class Client:
             blobs += promise.blobs
         if parts[0]["target"] is None:
             raise StudentRaised(NOT_REACHED, "not reached: what it needs did not come")
+        self.latest = None
         try:
             reply, answer = self._answered({"op": "several", "count": len(parts)}, [json.dumps(parts).encode(), *blobs])
         except StudentRaised as error:
@@ -346,6 +349,8 @@ class Client:
 
     def _read(self, promise: Promise) -> Any:
         reply, answer = promise.came or ({}, [])
+        if promise.op in ("call", "gradients"):
+            self.latest = promise if promise.op == "call" else None
         try:
             if "error" in reply:
                 raise self._noted(raised(reply["error"]))

@@ -12,17 +12,24 @@ import signal
 import sys
 import time
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from itertools import takewhile
 from typing import Any
 
 from autograder.judging.client import Client
 from autograder.judging.diagnosis import DIAGNOSIS_SECONDS, diagnosed
 from autograder.judging.job import Job
 from autograder.judging.problems import StudentGone, StudentProblem, raised
+from autograder.judging.proxies import Proxy
+from autograder.judging.recognition import recognise
 from autograder.judging.reference import Judged
 from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
 from autograder.judging.transports import RemoteTransport
+from autograder.judging.trials import Trial, smallest
+from autograder.judging.variants import value_for
 from autograder.notebook.names import bound_names
 from autograder.notebook.rebuild import RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
@@ -32,8 +39,12 @@ from autograder.text import shown_text
 
 LONGEST_ID = 200
 MOST_CLEAN_BYTES = 4_000_000
+OUTPUT_BYTES = 1_000  # that each output weighs at least: showing it costs a millisecond
 PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
+DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
+TRIAL_SECONDS = 0.5  # of the student's process, and of computing here, in which inputs are cut down
+MOST_RIGHT = 4  # variants that are asked whether an input is allowed
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
 # the large libraries, and by which words a student's cells speak of them
@@ -66,6 +77,7 @@ class Judge:
         self.sources: dict[str, str] = {}
         self.exercises: list[Exercise] = []
         self.full: dict[str, bool] = {}
+        self.trials: list[tuple[Exercise, int, Trial, Callable[[], list[Any]]]] = []  # of checks, by their number
         self.events = list(job.events)
         self.typed_ids: list[str] = []
         self.student_id: str | None = None  # by which the test cell at hand judges
@@ -82,10 +94,12 @@ class Judge:
             for number, cell in enumerate(self.rebuilt.cells):
                 watch(TRIES * (self.limits.exercise_seconds + OWN_SECONDS) + DIAGNOSIS_SECONDS)
                 self._one_cell(number, cell)
+            waited = student.waited
+            self._cut_down()
         finally:
             watch(0)
             student.end()
-        if student.waited >= student.most and not student.end().get("crowd"):  # which takes processors from itself
+        if waited >= student.most and not student.end().get("crowd"):  # which takes processors from itself
             reason = "other programs had the processors of this machine for too long; it is graded by the next run"
             return self.job.unjudged(reason, self.events)
         self.events += self.transport.events
@@ -166,7 +180,9 @@ class Judge:
             own = self._with_our_helpers(test, expected, helpers) or outcome
             if own.share > outcome.share:
                 outcome, exercise.follow_through = own, helpers
-        exercise.checks = self._with_cell_error(test, outcome.checks)
+        exercise.checks = self._with_cell_error(test, list(outcome.checks))
+        if answered and not exercise.follow_through:  # helpers lent are gone by the time the inputs are cut down
+            self._keep_trials(test, exercise, outcome)
         exercise.figures = outcome.figures
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
@@ -266,6 +282,44 @@ class Judge:
             return None
         return outcome
 
+    def _keep_trials(self, test: TestCell, exercise: Exercise, outcome: Outcome) -> None:
+        """What `_cut_down` will look at: of checks that failed for the same reason the first."""
+        seen = set[str]()
+        for number, check in enumerate(exercise.checks):
+            trial = None if check.reason in seen else outcome.trials.get(check.name)
+            seen.add(check.reason)
+            if trial is not None and trial.name in test.solution_names:
+                right = partial(self._right_functions, test, trial.name, self.student_id or "")
+                self.trials.append((exercise, number, trial, right))
+
+    def _right_functions(self, test: TestCell, name: str, student_id: str) -> list[Any]:
+        """The reference's function of this name, and the catalogue's right variants of it."""
+        names = self.source.namespace_for(test, student_id)
+        right = [v for v in self.source.catalogue.variants if v.is_right and v.exercise == name]
+        cheap = [v for v in right if "torch" not in v.source or "torch" in sys.modules]  # which takes a second to load
+        return [names[name], *(value_for(variant, names, student_id) for variant in cheap[:MOST_RIGHT])]
+
+    def _cut_down(self) -> None:
+        """Look for smaller inputs that fail, now that nothing more is asked that counts."""
+        self.client.transcript = []  # that of the last outcome may be kept for others
+        trials, self.trials = self.trials, []  # which know this judge: it and its answers would outlive their use
+        self.client.begin(TRIAL_SECONDS)
+        self.client.call_seconds = TRIAL_SECONDS / 2
+        try:
+            end = time.process_time() + TRIAL_SECONDS
+            with time_limit(OWN_SECONDS, again=0, clock=time.process_time):
+                for exercise, number, trial, right in trials:
+                    if time.process_time() > end:
+                        return
+                    student = self.client.get([trial.name]).get(trial.name)
+                    found = smallest(trial, student, right(), end) if isinstance(student, Proxy) else None
+                    if found is not None:
+                        exercise.checks[number] = replace(exercise.checks[number], example=found)
+        except (StudentProblem, OutOfTime):  # the others keep the inputs that the checks asked
+            return
+        except Exception as error:  # inputs or answers of a kind that nobody foresaw: they cost no verdict
+            self.events.append(f"no smaller inputs could be looked for: {type(error).__name__}")
+
     def _misconceptions(self, test: TestCell, expected: Outcome, outcome: Outcome) -> list[Misconception]:
         if outcome.named is not None:
             return outcome.named
@@ -325,7 +379,7 @@ def _weight(output: dict[str, Any]) -> int:
     """Its bytes; a picture's pixels weigh too, of which few bytes make enough to fill a reader's memory."""
     head = base64.b64decode(output.get("data", {}).get("image/png", "")[:32])
     pixels = int.from_bytes(head[16:20], "big") * int.from_bytes(head[20:], "big")
-    return len(json.dumps(output)) + pixels // PIXELS_A_BYTE
+    return OUTPUT_BYTES + len(json.dumps(output)) + pixels // PIXELS_A_BYTE
 
 
 def _clean_output(output: dict[str, Any]) -> dict[str, Any] | None:

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from autograder.judging.client import Client, Entry
-from autograder.judging.problems import StudentProblem
+from autograder.judging.problems import StudentProblem, raised
+from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
@@ -43,13 +44,17 @@ class FirstFailure(BaseException):
 
 @dataclass
 class Outcome:
-    """What one test cell said about one set of answers; `credit` is the share of its points that it gave by itself."""
+    """What one test cell said about one set of answers; `credit` is the share of its points that it gave by itself.
+
+    `trials` are calls that made checks fail, by the check's name.
+    """
 
     checks: list[Check] = field(default_factory=list)
     transcript: list[Entry] = field(default_factory=list)
     uses: list[str] = field(default_factory=list)
     internal: list[str] = field(default_factory=list)
     figures: list[dict[str, str]] = field(default_factory=list)
+    trials: dict[str, Trial] = field(default_factory=dict)
     named: list[Misconception] | None = None
     credit: float | None = None
 
@@ -68,12 +73,13 @@ class Outcome:
 
 @dataclass
 class Session:
-    """A test cell being judged, and what it `said` so far. `draws`: whether somebody will see the figures;
+    """A test cell being judged, and what it `said` so far. `draws`: whether somebody will see figures and calls;
     `stops`: whether a failed check ends it.
 
     `explain` says what a missing name means, `check_seconds` bound what a check computes here: with a student's
     numbers that may be for ever. `known` are the reference's answers to questions of this test cell, by
-    their digests; `learns` says that further ones are kept there, as while the reference itself is judged.
+    their digests; `learns` says that further ones are kept there, as while the reference itself is judged. `holds` is
+    what a comparison demanded of the latest call that did not hold.
     """
 
     seed: int
@@ -86,6 +92,7 @@ class Session:
     known: dict[str, Any] = field(default_factory=dict)
     learns: bool = False
     stops: bool = False
+    holds: Holds | None = None
     said: Outcome = field(default_factory=Outcome)
 
     def rng(self, name: str) -> np.random.Generator:
@@ -109,13 +116,34 @@ class Session:
             self.client.read_all()
 
         start = time.monotonic()
-        self.client.check = name
+        self.client.check, self.client.latest, self.holds = name, None, None
         verdict, reason = self.verdict(whole, name)
         self.client.waiting.clear()  # nobody will read what is left
         self.client.check = ""
-        self.said.checks.append(Check(name, points, verdict, reason, hidden, round(time.monotonic() - start, 4)))
+        shown = self._example(name, verdict, reason) if self.draws and verdict != PASSED else {}
+        self.client.latest = self.holds = None
+        seconds = round(time.monotonic() - start, 4)
+        self.said.checks.append(Check(name, points, verdict, reason, hidden, seconds, shown))
         if self.stops and verdict != PASSED:
             raise FirstFailure
+
+    def _example(self, name: str, verdict: str, reason: str) -> dict[str, str]:
+        """The call at which a check failed, for the student; also kept as a trial where it can be repeated.
+
+        Where a test cell judges what was typed, no call is shown: its inputs may be the right numbers.
+        """
+        latest = self.client.latest
+        if latest is None or any(e.is_value and e.key != "value student_id " for e in self.client.transcript):
+            return {}
+        if latest.is_read and self.holds is None:
+            return example(latest, LATEST)
+        error = None if latest.is_read or latest.came is None else latest.came[0].get("error")
+        way = raised(error).type_name if error else way_of(reason)
+        if way == "NotImplementedError":
+            return {}
+        if verdict in (FAILED, ERROR) and (trial := trial_of(latest, self.holds, way)) is not None:
+            self.said.trials[name] = trial
+        return example(latest, FAILING)
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         """Verdict and reason. Raises MemoryError where this process is too full to judge anybody."""
@@ -126,8 +154,9 @@ class Session:
         except StudentProblem as problem:
             return problem.verdict, problem.reason
         except AssertionError as failed:  # of others than test cells and checks it may print expected values
-            *_, (frame, _) = traceback.walk_tb(failed.__traceback__)
-            is_own = isinstance(failed, CheckFailed) or frame.f_code.co_filename.startswith("<")
+            # a variable with a frame would keep this one, and in it the answers
+            file = traceback.extract_tb(failed.__traceback__)[-1].filename
+            is_own = isinstance(failed, CheckFailed) or file.startswith("<")
             return FAILED, (is_own and shown_text(failed)) or "does not hold"
         except NameError as missing:
             return ERROR, self.explain(missing)

@@ -27,6 +27,7 @@ from autograder.files import open_ordinary
 from autograder.text import shown
 
 MIB = 2**20
+LONGEST = 255  # characters of a file's name that are looked at, the last ones: no file system takes more
 ENTRY_BYTES = 500  # that an archive's list of files may have, on average, for each that it may hold
 JUNK = re.compile(r"(?i)\.(?!\.$).*|__macosx|thumbs\.db|desktop\.ini|__pycache__|~\$.*")
 OTHER_ARCHIVES = re.compile(r"(?i).*\.(rar|7z|gz|tgz|tar|bz2|xz|zst)")
@@ -84,6 +85,20 @@ class _Budget:
     most_files: int
     packed: int = 0
     used: int = 0
+    files: int = 0
+    unpacked: int = 0
+
+    def count(self, files: int) -> None:
+        """Raises TooMuch."""
+        self.files += files
+        if self.files > self.most_files:
+            raise TooMuch(f"it holds {self.files:,} files")
+
+    def unpack(self, size: int) -> None:
+        """What one more archive in it holds. Raises TooMuch, and then that one does not count."""
+        if self.unpacked + size > self.most:
+            raise TooMuch(f"it and the archives before it unpack to more than {self.most // MIB:,} MB")
+        self.unpacked += size
 
     def spend(self, size: int) -> None:
         """Raises TooMuch."""
@@ -152,11 +167,10 @@ class Sources:
         """The files of an archive. Raises TooMuch."""
         files: list[Found] = []
         members = self._opened(archive).infolist()
-        if len(members) > budget.most_files:
-            raise TooMuch(f"it holds {len(members):,} files")
+        budget.count(len(members))
         for number, info in enumerate(members):
             name = _name(info)
-            parts = tuple(p for p in re.split(r"[/\\]", name) if p not in ("", "."))
+            parts = tuple(p[-LONGEST:] for p in re.split(r"[/\\]", name) if p not in ("", "."))
             found = Found(
                 f"{holder.label}/{shown(name, 200)}",
                 (*holder.parts, *parts),
@@ -174,7 +188,7 @@ class Sources:
 
     def _whole(self, found: Found, depth: int, budget: _Budget, why: str) -> list[Found]:
         """The file itself, refused for `why`, or the files in a zip archive. What a refused one held does not count."""
-        limits, size = self.limits, 0
+        limits, size, held = self.limits, 0, 0
         if any(JUNK.fullmatch(part) for part in found.parts):
             return [replace(found, action=IGNORED, why="left behind by a program")]
         try:
@@ -192,11 +206,15 @@ class Sources:
                 holder = replace(found, archives=(*found.archives[:-1], True))
                 inside = _Budget(limits, limits.inner_bytes, limits.inner_files, size)
                 files = self._members(lambda: _zip_file(io.BytesIO(holder.read()), inside), holder, depth + 1, inside)
-                size += inside.used
+                if budget.packed:
+                    size, held = size + inside.used, inside.files
+                else:  # the class's archive must not fall with one student's many
+                    budget.unpack(inside.used)
         except TooMuch as error:
             files, size = [replace(found, action=REFUSED, why=str(error))], size or error.size
         except DAMAGED:
             files = [replace(found, why="it is no zip archive that can be read; it is kept as it is")]
+        budget.count(held)
         budget.spend(size)
         return files
 

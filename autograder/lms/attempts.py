@@ -18,11 +18,11 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from autograder.course import EARLIER
 from autograder.files import write_atomically
 from autograder.lms.archives import Found
 from autograder.timestamps import TIMESTAMP
 
-EARLIER = "attempts"
 NOTES = ".collected.json"
 
 

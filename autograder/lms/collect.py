@@ -11,21 +11,19 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import asdict, astuple, dataclass, field, fields, replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-import dateutil.parser
-from dateutil.tz import gettz
-
-from autograder.course import Course, CourseError
+from autograder.course import EARLIER, Course, CourseError
 from autograder.errors import AutograderError, said_by
 from autograder.files import UNSAFE, write_atomically
+from autograder.gradebook.decisions import decided, dropped, folder_of
 from autograder.gradebook.reader import Standing, class_list, due_and_points, lateness, scores
 from autograder.gradebook.writer import note_students
 from autograder.lms.archives import DAMAGED, IGNORED, REFUSED, ArchiveLimits, Found, Sources
-from autograder.lms.attempts import EARLIER, Attempt, Shelf
+from autograder.lms.attempts import Attempt, Shelf
 from autograder.lms.csv_files import csv_text
 from autograder.lms.filenames import OF_TEST_STUDENT, Owner, match, owners
 from autograder.lms.roster import CANVAS, MOODLE, Match, Person, Roster, folded, read_roster, usable_id
@@ -108,7 +106,8 @@ def collect(
     if roster_file:
         roster = read_roster(roster_file)
     else:
-        known = [Person.of_gradebook(row) for row in reversed(class_list(course))]
+        rows = [*reversed(class_list(course)), *dropped(course.root).values()]
+        known = [Person.of_gradebook(row) for row in rows]
         roster = Roster({folded(person.id): person for person in known if usable_id(person.id)}.values())
     return _Collection(course, name, roster, dry_run).run(sources, limits)
 
@@ -121,6 +120,7 @@ class _Collection:
         self.done = Collected()
         self.others = set(course.set_names()) - {name}
         self.folders = {folded(s): s for each in course.set_names() for s in course.submissions(each)}
+        self.dropped = dropped(course.root)
         self.due = due_and_points(course, name)[0]
         self.spelled: dict[str, str] = {}
         self.people: dict[str, Person] = {}
@@ -142,7 +142,9 @@ class _Collection:
             text = csv_text([column.name for column in fields(Row)], map(astuple, self.done.rows))
             write_atomically(self.done.report, text.encode())
         known, new = scores(self.course, self.name), Standing(due=self.due)
-        times = {s: read_timestamp(folder)[0] for s, folder in self.course.submissions(self.name).items()}
+        decisions = decided(self.course.root, self.name)
+        folders = self.course.submissions(self.name).items()
+        times = {student: read_timestamp(folder_of(newest, decisions, student))[0] for student, newest in folders}
         come = {
             student: replace(known.get(student, new), timestamp=moment, late_penalty=None)
             for student, moment in {**times, **(self.came if self.dry else {})}.items()
@@ -166,6 +168,8 @@ class _Collection:
                 continue
             if owner is None or whose.person is None:
                 row.action, row.why = IGNORED if whose.why == OF_TEST_STUDENT else UNMATCHED, whose.why
+            elif whose.person.id in self.dropped:
+                row.action, row.why = IGNORED, "the student was dropped (`students drop --undo` takes it back)"
             elif not owner.system and len(owner.inside) > 1 and owner.inside[0] in self.others:
                 row.action, row.why = IGNORED, f"it belongs to {owner.inside[0]}"
             else:
@@ -233,7 +237,7 @@ class _Collection:
         """When the newest came, by the roster. Where a system only says "late", the least that makes nbgrader agree."""
         text = self.people[student].submitted
         try:
-            moment = dateutil.parser.parse(text, tzinfos=self._zone) if attempts and text not in ("", "-") else None
+            moment = self.course.moment(text) if attempts and text not in ("", "-") else None
         except NO_DATE:
             moment = None
             remark = f"the roster's time of submission {shown(text, 40)!r} cannot be read; it was left out"
@@ -244,10 +248,6 @@ class _Collection:
         for attempt in attempts:
             if attempt.late and self.due and not attempt.stamp:
                 attempt.stamp = stamp_of(self.due + timedelta(seconds=1))
-
-    def _zone(self, name: str | None, offset: int | None) -> tzinfo | int:
-        """The zone of a time that names this one, or this many seconds; the course's where it names none."""
-        return offset if offset is not None else (name and gettz(name)) or self.course.zone
 
     def _say_late(self) -> None:
         what = "each counts as one second late unless timestamp.txt says more"
@@ -263,23 +263,24 @@ class _Collection:
         for person in self.roster.people if self.roster.complete else [self.people[student] for student in placed]:
             first, last = person.first_and_last()
             details = {"first_name": first, "last_name": last, "email": person.email, "lms_user_id": person.canvas}
-            noted[person.id] = details
+            if person.id not in self.dropped:
+                noted[person.id] = details
         if noted:
             note_students(self.course, noted)
 
 
 def _attempt(batch: list[_Item]) -> tuple[Attempt, list[Row]]:
     """Files that were handed in together, with their rows."""
-    attempt = Attempt()
+    attempt, taken = Attempt(), _Names()
     levels = zip(*(item.owner.inside[:-1] for item in batch), strict=False)
     wrapped = len([*takewhile(lambda names: len(set(names)) == 1, levels)])  # folders that lie around all the files
     for found, owner in ((item.found, item.owner) for item in batch):
-        name = _path(owner.inside[wrapped:], attempt.files)
+        name = taken.path(owner.inside[wrapped:])
         if name.casefold() == TIMESTAMP and not owner.system and not any(found.archives):
             # nbgrader's own, from an instructor's folder; a student may claim any time
             attempt.stamp = found.read()[:200].decode("utf-8", "replace").strip()
             continue
-        attempt.files[STUDENTS_TIMESTAMP if name.casefold() == TIMESTAMP else name] = found
+        attempt.files[taken.path((STUDENTS_TIMESTAMP,)) if name.casefold() == TIMESTAMP else name] = found
         attempt.late = attempt.late or owner.late
         attempt.note.canvas_file = max(attempt.note.canvas_file, owner.file)
         attempt.note.participant = f"{owner.system} {owner.user}" if owner.user else ""
@@ -312,18 +313,32 @@ def _batches(files: list[_Item]) -> list[list[_Item]]:
     return [*work[:-1], (work[-1] if work else []) + beside]
 
 
-def _path(parts: tuple[str, ...], taken: Iterable[str]) -> str:
-    """A path for a file that is safe, not taken, and not deeper than grading looks (one folder)."""
-    parts = tuple(_clean(part) for part in parts[-2:])
-    if parts[0].casefold() == EARLIER:
-        parts = (f"{parts[0]}_", *parts[1:])
-    files = {path.casefold() for path in taken}
-    folders = {path.split("/")[0] for path in files if "/" in path}
-    path, number = "/".join(parts), 1
-    while path.casefold() in files | folders or path.casefold().split("/")[0] in files:
-        number += 1
-        path = f"same-name-{number}/{parts[-1]}"
-    return path
+class _Names:
+    """Paths for the files of an attempt: safe, not taken in any case, and not deeper than grading looks (one folder).
+
+    Their number is a student's: each costs the same, however many there are and however many are called the same.
+    """
+
+    def __init__(self) -> None:
+        self.files: set[str] = set()
+        self.folders: set[str] = set()
+        self.alike: Counter[str] = Counter()
+
+    def path(self, parts: tuple[str, ...]) -> str:
+        parts = tuple(_clean(part) for part in parts[-2:])
+        if parts[0].casefold() == EARLIER:
+            parts = (f"{parts[0]}_", *parts[1:])
+        path, last = "/".join(parts), parts[-1].casefold()
+        while self._is_taken(path.casefold()):
+            self.alike[last] += 1
+            path = f"same-name-{self.alike[last] + 1}/{parts[-1]}"
+        folded_path = path.casefold()
+        self.files.add(folded_path)
+        self.folders |= {folded_path.rpartition("/")[0]} - {""}
+        return path
+
+    def _is_taken(self, path: str) -> bool:
+        return path in self.files or path in self.folders or path.partition("/")[0] in self.files
 
 
 def _clean(part: str) -> str:

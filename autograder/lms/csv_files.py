@@ -15,6 +15,8 @@ from autograder.text import shown
 SEPARATORS = ",;\t"
 FORMULA_STARTS = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # also in the full width that East Asian programs take
 UNSEEN = re.compile(r"\A[\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff]+")
+# Where a spreadsheet cuts at semicolons, as in much of Europe, or at tabs, quotation marks hold no cell together.
+INNER = re.compile(r"([;\t\r\n][\s\x00-\x1f\x7f\u200b-\u200f\u2060\ufeff\"]*)(?=[=+\-@\uff1d\uff0b\uff0d\uff20])")
 Cell = str | float | int | bool | None
 
 
@@ -71,7 +73,7 @@ def _decoded(data: bytes) -> str:
 
 
 def guarded(cell: Cell) -> str:
-    """The text of a cell; what a spreadsheet would run as a formula gets an apostrophe before it."""
+    """The text of a cell; what a spreadsheet would run as a formula, or a part of it, gets an apostrophe before it."""
     if cell is None:
         return ""
     if isinstance(cell, bool):
@@ -79,6 +81,7 @@ def guarded(cell: Cell) -> str:
     if isinstance(cell, (int, float)):
         return f"{cell:.10g}"
     text = cell.encode("utf-8", "replace").decode("utf-8").replace("\0", "")
+    text = INNER.sub(r"\1'", text)
     risky = text[:1] in ("\t", "\r", "\n") or UNSEEN.sub("", text)[:1] in FORMULA_STARTS
     # A lone dash is Moodle's empty grade, and no formula.
     return f"'{text}" if text and risky and text != "-" else text

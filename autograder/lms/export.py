@@ -6,7 +6,7 @@ others are what Canvas's gradebook import and Moodle's grade import take.
 With a template (the file that the system exports) its lines are kept in their order and its columns are reduced to
 those that say who is meant and those of the sets: marks of other work, which may have changed since, are not imported
 again. Cells for which there is no final mark stay as they are in the template. Both systems look students up by their
-own numbers and logins, so that names may be guarded against formulas.
+own numbers and logins, so that names may be guarded against formulas. Only Canvas takes an excuse: EX.
 
 Canvas (lib/gradebook_importer.rb): first Student (or LastName, FirstName), ID, SIS columns, Section, then the
 assignments, `Title (12345)`; a line "Points Possible". Moodle: the grading worksheet of one assignment (Identifier …
@@ -28,10 +28,11 @@ from autograder.gradebook.reader import class_list, due_and_points, scores
 from autograder.grading.store import Store
 from autograder.lms.csv_files import Cell, Table, csv_text, plain_title, read_table
 from autograder.lms.roster import CANVAS, MOODLE, POINTS, Person, Roster, canvas_columns, people_in
-from autograder.results import GRADED, NOT_SUBMITTED
+from autograder.results import EXCUSED, GRADED, NOT_SUBMITTED
 from autograder.text import plural, shown
 
 NOT_MARKED = "not yet marked"
+CANVAS_EXCUSE = "EX"
 CANVAS_HEADER = ("Student", "ID", "SIS User ID", "SIS Login ID", "Section")
 MOODLE_HEADER = ("Full name", "ID number", "Email address")
 MOODLE_WHO = (
@@ -64,8 +65,10 @@ class Mark(NamedTuple):
         """The cells below `HEADER`."""
         return (self.student.id, self.student.full_name(), self.student.email, *self[1:])
 
-    def final(self, partial: bool) -> float | None:
-        """The score that a learning system gets: one with open answers only with `partial`."""
+    def final(self, partial: bool, excuse: str | None = None) -> float | str | None:
+        """What a learning system gets: a score, with open answers only with `partial`, or its word for an `excuse`."""
+        if self.status == EXCUSED:
+            return excuse
         return self.score if partial or not self.needs_manual_grading else None
 
 
@@ -91,19 +94,22 @@ def marks(course: Course, names: Sequence[str]) -> list[Mark]:
         for student in sorted({*people, *standings, *handed_in}):
             person, result = people.get(student) or Person(student), store.get(name, student)
             standing = standings.get(student)
-            if standing is None or not (result or standing.begun):
+            if standing is None or not (result or standing.begun or standing.excused):
                 status = "not graded yet" if result or student in handed_in else NOT_SUBMITTED
                 reason = "it is not in the gradebook yet" if result else ""
                 found.append(Mark(person, name, None, most, status=status, reason=reason))
                 continue
             # nbgrader itself may have graded it: then there is no result of ours
             status, reason = (result.status, result.reason) if result else (GRADED, "")
-            score = round(standing.total, 4) if status == GRADED or not standing.needs_manual else None
+            if standing.excused:
+                status, reason = EXCUSED, ""
+            total = standing.total if status == GRADED or not standing.needs_manual else None
+            score = None if total is None else round(total, 4)
             penalty = round(standing.late_penalty or 0.0, 4)
             came, due = (course.clock(moment) if moment else "" for moment in (standing.timestamp, standing.due))
             said = standing.needs_manual, status, reason, came, due
             lateness = standing.late.total_seconds(), standing.extension.total_seconds()
-            found.append(Mark(person, name, score, standing.max_score, penalty, *said, *lateness))
+            found.append(Mark(person, name, score, standing.max_score or most, penalty, *said, *lateness))
     return found
 
 
@@ -128,7 +134,9 @@ def unmarked(found: Sequence[Mark], left_out: bool) -> list[str]:
     for name in _points(found):
         mine = [mark for mark in found if mark.assignment == name]
         waiting = [m.student.id for m in mine if m.needs_manual_grading and m.score is not None]
-        without = [f"{m.student.id} ({m.status})" for m in mine if m.score is None and m.status != NOT_SUBMITTED]
+        without = [
+            f"{m.student.id} ({m.status})" for m in mine if m.score is None and m.status not in (NOT_SUBMITTED, EXCUSED)
+        ]
         for who, said in ((waiting, f"answers that nobody has marked; {what}"), (without, "no score")):
             if who:
                 several = plural(len(who), "submission has", "submissions have")
@@ -155,7 +163,7 @@ def new_canvas(found: Sequence[Mark], partial: bool) -> Sheet:
     for person, mine in _by_student(found).items():
         first, last = person.first_and_last()
         name = f"{last}, {first}" if first and last else first or last or person.id
-        cells = (mine[each].final(partial) for each in points)
+        cells = (mine[each].final(partial, CANVAS_EXCUSE) for each in points)
         rows.append((name, person.canvas, person.id, person.id, "", *cells))
     return Sheet(csv_text((*CANVAS_HEADER, *points), rows))
 
@@ -195,8 +203,9 @@ def fill(system: str, template: Path, found: Sequence[Mark], partial: bool, colu
     if len({*places.values()}) < len(places):
         raise table.error("has one column for two sets; name each set's with --column 'SET=TITLE'")
     students = _by_student(found)
+    excuse = CANVAS_EXCUSE if system == CANVAS else None
     final: dict[Person, dict[int, Cell]] = {
-        person: {places[name]: score for name, mark in mine.items() if (score := mark.final(partial)) is not None}
+        person: {places[name]: cell for name, mark in mine.items() if (cell := mark.final(partial, excuse)) is not None}
         for person, mine in students.items()
     }
     added = sets if system == MOODLE else []

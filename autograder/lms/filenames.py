@@ -131,17 +131,18 @@ def settled(readings: list[Owner], roster: Roster) -> Owner | None:
     """The reading of a name that the roster knows, else the first.
 
     A student can put numbers into a file's name, and underscores and numbers into their own: so as to hand in for
-    somebody else. Where two readings lead to two students of the class, neither is taken; nor is a number alone, while
-    the class is not known completely.
+    somebody else. Where two readings lead to two students of the class, neither is taken; nor is a number whose name is
+    not that student's, except the first one, where the class is known completely and without names.
     """
     if len(readings) < 2:
         return readings[0] if readings else None
     known = [reading for reading in readings if roster.numbered(reading.user)]
     if len({reading.user for reading in known}) > 1:
         return replace(readings[0], doubt="its name can be read as that of two students")
-    for reading in known if not roster.complete else ():
+    for reading in known:
         people = roster.numbered(reading.user)
-        if not (people & roster.called(reading.name) or made_id(reading) in {p.id for p in people}):
+        by_number = roster.complete and reading is readings[0] and not any(p.names() for p in people)
+        if not (by_number or people & roster.called(reading.name) or made_id(reading) in {p.id for p in people}):
             return replace(readings[0], doubt="it may be another student's; name a roster with --roster")
     return (known or readings)[0]
 

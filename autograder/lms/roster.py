@@ -226,5 +226,5 @@ def canvas_columns(table: Table) -> tuple[int, int] | None:
 
 
 def usable_id(student: str) -> bool:
-    """Whether an id can be a folder's name, and is no pattern to nbgrader, which looks for folders by patterns."""
-    return is_safe_name(student) and not re.search(r"[*?\[\]{}]", student)
+    """Whether an id can name a folder, is no markup, and no pattern to nbgrader, which looks for folders by those."""
+    return is_safe_name(student) and not re.search(r"[*?\[\]{}<>\"]", student)

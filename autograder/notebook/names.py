@@ -16,11 +16,13 @@ from collections.abc import Callable, Iterable, Set
 from functools import lru_cache
 from types import CodeType
 
-MAX_PARSED = 200_000  # characters; nobody types a longer cell
+MAX_PARSED = 60_000  # characters; nobody types a longer cell, and some of Python's ways take the square of it
+MAX_DOTS = 200  # in one dotted name: while it reads `import a.a.a…`, Python keeps the square of its length in memory
 MAX_KEPT = 5_000  # characters; what is found in a longer cell is found anew, or a stranger's would fill the memory
 _PYTHON_CELL_MAGICS = ("time", "timeit", "capture", "prun")
 SHOWING = ("print", "display", "show")
 _BLOCKS = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Try)
+_DOTTED = re.compile(r"(?:\.[\s\\]*\w+[\s\\]*)+")
 _UNPARSABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
 
 
@@ -37,12 +39,12 @@ def as_python(text: str) -> str:
         return ""
     text = re.sub(r"(?m)^([ \t]*)%time[ \t]+(?=\S)", r"\1", text)
     text = re.sub(r"(?m)^([ \t]*)(?:[%!?].*|[\w.]+\?{1,2}[ \t]*)$", r"\1pass", text)
-    return re.sub(r"(?m)^([ \t]*[\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
+    return re.sub(r"(?m)^([\w, \t]+=)[ \t]*[%!].*$", r"\1 None", text)
 
 
 def parse(text: str) -> ast.Module | None:
     """The cell's syntax tree, or None where it is no Python."""
-    if len(text) > MAX_PARSED:
+    if len(text) > MAX_PARSED or any(match[0].count(".") > MAX_DOTS for match in _DOTTED.finditer(text)):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # e.g. an invalid escape in the student's text

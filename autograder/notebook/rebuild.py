@@ -29,6 +29,7 @@ from autograder.notebook.reader import AGAIN, Unreadable, few, new_cell
 from autograder.notebook.texts import bare, cut, similar, without_fence
 from autograder.text import shown
 
+EXTRA_ID = "extra-"  # how the ids of a student's own cells begin
 _LONG = 80  # characters; shorter texts are alike by chance ("## Exercise 2", "## Exercise 3")
 # Why a piece may be the answer to a place: the id says so and it binds the place's name, or one of the two.
 _BY_ID_AND_NAME, _BY_NAME, _BY_ID, _NOT = range(4)
@@ -347,7 +348,7 @@ def _assemble(places: list[Place], pieces: list[_Piece], homes: _Homes) -> list[
 def _extras(places: list[Place], pieces: list[_Piece]) -> dict[Place | None, list[RebuiltCell]]:
     """The student's own cells by the place that they follow (None: they stood before everything)."""
     taken = {p.cell_id for p in places}
-    free_ids = (name for name in map("extra-{}".format, count(1)) if name not in taken)
+    free_ids = (name for name in map(f"{EXTRA_ID}{{}}".format, count(1)) if name not in taken)
     stubs = {p.bare for p in places if p.kind in ANSWERS}
     extras: dict[Place | None, list[RebuiltCell]] = defaultdict(list)
     last, seen = None, set()

@@ -76,6 +76,12 @@ def find_bwrap() -> str | None:
         return None
 
 
+def readable_folders() -> list[str]:
+    """The folders of this Python, outermost first, and the system's, which students' processes can read."""
+    packages = {p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}
+    return [*sorted({sys.prefix, sys.base_prefix} | packages), "/usr"]
+
+
 def _bwrap_command() -> list[str]:
     """What stands before a command: a read-only system, no course folder, no network, nothing writable but tmpfs."""
     bwrap = find_bwrap()
@@ -100,9 +106,7 @@ def _bwrap_command() -> list[str]:
     for name in ("/etc/ld.so.cache", "/etc/localtime", "/etc/fonts", "/etc/alternatives", "/etc/ssl/certs"):
         command += ["--ro-bind-try", name, name]
     command += ["--dev", "/dev", "--proc", "/proc", "--perms", "1777", "--tmpfs", "/tmp", "--dir", "/home/student"]
-    packages = {p for p in sys.path if p.endswith(("site-packages", "dist-packages"))}
-    python_folders = sorted({sys.prefix, sys.base_prefix} | packages)  # outermost first
-    binds = [(f, f) for f in python_folders if os.path.isdir(f) and not f.startswith("/usr/")]
+    binds = [(f, f) for f in readable_folders() if os.path.isdir(f) and not f"{f}/".startswith("/usr/")]
     for source, target in [*binds, (str(Path(__file__).parent / "inside"), f"{CODE}/autograder/sandbox/inside")]:
         for parent in reversed(Path(target).parents[:-1]):
             command += ["--dir", str(parent)]  # bubblewrap makes parents that only root may enter; these are for all
@@ -156,7 +160,7 @@ class Student:
         return time.monotonic() - self.waited
 
     def end(self) -> dict[str, Any]:
-        """{"exit_code": int or None when it was killed here, "reason": why, "crowd": if it ever was one}."""
+        """{"exit_code": int or None when it was killed here, "reason": why, "crowd": if it was more than one}."""
         if self.ended is None:
             self.ended = self.sandbox.end() or {"exit_code": None, "reason": ""}
             self.channel.sock.close()

@@ -1489,6 +1489,38 @@ def pooled_overlapping_with_relu_last():
     return Net()
 
 
+@wrong(
+    "pooled_cnn",
+    says="Your function hands out one and the same network at each call; who trains the one has changed the other.",
+)
+def pooled_handed_out_again(made=[]):  # noqa: B006
+    if not made:
+        made.append(
+            nn.Sequential(
+                *(nn.Conv2d(1, 8, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2)),
+                *(nn.Conv2d(8, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+                *(nn.Linear(576, 320), nn.ReLU(), nn.Linear(320, 120), nn.ReLU(), nn.Linear(120, 4)),
+            )
+        )
+    return made[0]
+
+
+@wrong(
+    "strided_cnn",
+    says="Your function hands out one and the same network at each call; who trains the one has changed the other.",
+)
+def strided_handed_out_again(made=[]):  # noqa: B006
+    if not made:
+        made.append(
+            nn.Sequential(
+                *(nn.Conv2d(1, 8, 3, padding=1, stride=2), nn.ReLU()),
+                *(nn.Conv2d(8, 16, 3, stride=2), nn.ReLU(), nn.Flatten()),
+                *(nn.Linear(576, 320), nn.ReLU(), nn.Linear(320, 120), nn.ReLU(), nn.Linear(120, 4)),
+            )
+        )
+    return made[0]
+
+
 # ............................................................................................. right ones
 
 

@@ -598,7 +598,7 @@ def _(rng):
 r"""
 ## Exercise 7: the transformer and the three others (2 + 2 + 2 points)
 
-These are the measurements of the chapter; you need nothing else. **Table 1** is about one layer of each kind with
+These are measurements like those of the chapter, made once for this set; you need nothing else. **Table 1** is about one layer of each kind with
 random weights: self-attention (the heart of a transformer, without positions), a recurrence (of an RNN), a
 convolution of width 3 (of a CNN) and a layer of an MLP on all numbers of all tokens at once.
 
@@ -733,7 +733,7 @@ welcome and not required.
 """
 ## Exercise 8: what pooling changes when the parameters do not (4 points)
 
-The two networks of exercises 3 and 4 were trained in the chapter on 400 images of handwritten digits (3, 5, 8 and 9),
+The two networks of exercises 3 and 4 were trained as in the chapter on 400 images of handwritten digits (3, 5, 8 and 9),
 three times each with other first weights, and tested on 319 other images, also on these moved by 3 pixels to the
 right. In addition there is a coursework that trained each once on medical images, and tested on 1000.
 

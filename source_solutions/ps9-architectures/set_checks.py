@@ -120,10 +120,14 @@ class Network:
                 "After model.eval() your logits are right, in training mode they are not. Is there dropout? "
                 "It sets numbers to zero at random while training; here nothing is dropped."
             )
-        again, weights = self.build(), self.random_weights(rng)
-        load(again, weights, found)
+        again, others = self.build(), self.random_weights(rng)
+        load(again, others, found)
         again.eval()
-        self.same(again, weights, images(rng, 3))
+        self.same(again, others, images(rng, 3))
+        try:
+            self.same(model, weights, images(rng, 2))
+        except CheckFailed:
+            fail(f"Two calls of {self.name}() gave one and the same network; each should make a new one.")
 
     def gradients(self, rng):
         """Demand the gradients that reach the five layers."""

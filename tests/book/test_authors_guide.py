@@ -16,7 +16,7 @@ from bs4 import BeautifulSoup
 BLOCK = re.compile(r"^(`{3,})\{code-block\} \w+\n:caption: ([^\n]+)\n(.*?)\n\1$", re.S | re.M)
 SHELL = re.compile(r"^```bash\n(.*?)^```$", re.S | re.M)
 GUIDE = (BOOK / "authors-guide.md").read_text(encoding="utf-8")
-TEXT = Path("source_solutions/ps10-cosine/ps10-cosine.py")
+TEXT = Path("source_solutions/ps11-cosine/ps11-cosine.py")
 CATALOGUE = TEXT.with_name("catalogue.py")
 
 
@@ -46,37 +46,37 @@ def add(text: str, line: str, after: str) -> str:
 
 def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     shown = [line for group in SHELL.findall(GUIDE) for line in group.splitlines()]
-    for command in ("audit ps10-cosine", "release ps10-cosine", "grade", "feedback"):
+    for command in ("audit ps11-cosine", "release ps11-cosine", "grade", "feedback"):
         assert f"python -m autograder {command}" in shown
     (tmp_path / TEXT.parent).mkdir(parents=True)
     for name in ("nbgrader_config.py", "hand_in.py", str(TEXT), str(CATALOGUE)):
         (tmp_path / name).write_text(block(name), encoding="utf-8")
 
     # fewer seeds than an author takes, everything else the same
-    first = autograder(tmp_path, "audit", "ps10-cosine", "--seeds", "5", code=1)
+    first = autograder(tmp_path, "audit", "ps11-cosine", "--seeds", "5", code=1)
     complaints = block("what audit says").strip().splitlines()
     assert len(re.findall(r"\bbreach \(", first)) == len(complaints) == 3
     for complaint in complaints:
         assert " ".join(complaint.split()) in first
 
-    line = block("ps10-cosine.py, one more line in cosine-sheet-tests")
+    line = block("ps11-cosine.py, one more line in cosine-sheet-tests")
     below = 'assert np.shape(cosine_sheet) == (3,), "cosine_sheet should be a list of three numbers."\n'
     (tmp_path / TEXT).write_text(add(block(str(TEXT)), line, below), encoding="utf-8")
     catalogue = block(str(CATALOGUE)).replace("import edited, right, wrong", "import edited, right, survivor, wrong")
     catalogue += "\n\n" + block("catalogue.py, at the end") + "\n\n" + block("catalogue.py, after that")
     (tmp_path / CATALOGUE).write_text(catalogue, encoding="utf-8")
-    second = autograder(tmp_path, "audit", "ps10-cosine", "--seeds", "5")
-    assert "ps10-cosine full 1/1 4/4 4/4 14/14 30/31 1/1 0/5" in second
+    second = autograder(tmp_path, "audit", "ps11-cosine", "--seeds", "5")
+    assert "ps11-cosine full 1/1 4/4 4/4 14/14 30/31 1/1 0/5" in second
     assert "breach (" not in second
     assert "`1/1`" in GUIDE and GUIDE.count("`4/4`") == 2 and "30 of 31 mutants" in GUIDE
 
-    autograder(tmp_path, "release", "ps10-cosine")
-    released = (tmp_path / "assignments/ps10-cosine/ps10-cosine.ipynb").read_text(encoding="utf-8")
+    autograder(tmp_path, "release", "ps11-cosine")
+    released = (tmp_path / "assignments/ps11-cosine/ps11-cosine.ipynb").read_text(encoding="utf-8")
     assert "np.linalg.norm(K, axis=1)" not in released and "Rubric" not in released and "agrees" not in released
     said([sys.executable, "hand_in.py"], tmp_path)
     autograder(tmp_path, "grade")
     autograder(tmp_path, "feedback")
-    page = next((tmp_path / "feedback/ada/ps10-cosine").glob("*.html"))
+    page = next((tmp_path / "feedback/ada/ps11-cosine").glob("*.html"))
     sentence = re.search(r"has the sentence \"(.+?)\"", GUIDE, re.S)[1]
     assert " ".join(sentence.split()) in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").get_text()
 

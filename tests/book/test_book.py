@@ -146,7 +146,7 @@ def test_a_chapter_has_all_its_parts(name):
     headings = [plain(heading.get_text()) for heading in page.article.find_all("h2")]
     for wanted in ("exercises", "summary", "problemset", "furtherreading", "inpytorch"):
         assert any(wanted in heading for heading in headings), f"{name} has no section {wanted}"
-    assert page.article.find(string=re.compile(r"^ps\d-[a-z-]+$")), f"{name} does not name its problem set"
+    assert page.article.find(string=re.compile(r"^ps\d+-[a-z-]+$")), f"{name} does not name its problem set"
 
 
 @pytest.mark.parametrize("name", chapters())

@@ -17,10 +17,13 @@ KEPT = [
     "multi-head-attention",
     "positional-encoding",
     "normalization",
+    "transformer",
     "hand-designed-heads",
     "linear-attention",
+    "architectures",
+    "small-language-model",
 ]
-CAPTIONED = KEPT[:5]
+CAPTIONED = [*KEPT[:6], "architectures", "small-language-model"]
 WIDTH, CELL, CODE, WORDS = 79, 30, 250, 3000
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 

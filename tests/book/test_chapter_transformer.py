@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from book_build import chapter
+from book_build import chapter, ends
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,7 @@ def page():
         "tf-sos",
         "tf-teacher-forcing",
         "tf-three-kinds",
+        "tf-today",
         "tf-torch",
         "tf-translator",
         "tf-forced-greedy",
@@ -53,7 +54,7 @@ def test_trap_has_its_label(page, label):
 
 def test_only_attention_mixes_tokens(page):
     assert page.value("thinking_apart") == 0
-    assert page.value("block_apart") > 0.1
+    assert page.value("block_apart") > 1e-3
 
 
 def test_parameters_of_the_first_transformer(page):
@@ -64,108 +65,79 @@ def test_parameters_of_the_first_transformer(page):
     assert page.value("count_words") == pytest.approx(37_000 * 512 / total)
 
 
-def test_order_is_seen_through_the_places_only(page):
-    assert page.value("order_with") > 0.1
-    assert page.value("order_without") < 1e-9
+def test_parameters_of_a_model_of_today(page):
+    looking, thinking = 4096 * (2 * 4096 + 2 * 1024), 3 * 4096 * 14_336
+    total = 32 * (looking + thinking) + 2 * 128_256 * 4096 + 65 * 4096
+    assert page.value("today_total") == pytest.approx(total / 1e9) == pytest.approx(8.03, abs=0.005)
+    assert page.value("today_share") == pytest.approx(thinking / (looking + thinking))
+    assert page.value("today_words") == pytest.approx(2 * 128_256 * 4096 / total)
 
 
-def test_predictions_reach_the_past_and_the_whole_source(page):
+def test_predictions_do_not_reach_the_future(page):
     assert page.value("future_reach") == 0
-    assert page.value("past_reach") > 1e-3
-    assert page.value("source_reach") > 0.05
 
 
 # --- teacher forcing ------------------------------------------------------------------------------------
 
 
 def test_the_causal_mask_makes_one_pass_equal_to_steps(page):
-    printed = page.printed("step_by_step = np.stack")
-    assert float(re.search(r"largest difference: (\S+)", printed)[1]) < 1e-12
-    assert page.value("unmasked_first") > 0.1
-    assert page.value("unmasked_last") == "0" or "⁻" in page.value("unmasked_last")
-    assert "⁻" in page.value("forcing_gap") or page.value("forcing_gap") == "0"
-    positions = page.printed("positions at once")
-    assert "100 positions at once, 5050 in steps" in positions
+    with_mask, without = page.printed("prefixes = [fed[:t]").strip().splitlines()
+    assert [float(gap) for gap in re.search(r"\[(.*)\]", with_mask)[1].split()] == pytest.approx([0] * 4, abs=1e-12)
+    *earlier, last = [float(gap) for gap in re.search(r"\[(.*)\]", without)[1].split()]
+    assert min(earlier) > 0 == last
 
 
 def test_reach_of_masks(page):
     printed = page.printed('stacks = {"full"')
     assert printed.count("True") == 3 and "False" not in printed
-    assert [page.value(f"window_{n}") for n in (1, 2, 3)] == [2, 3, 4]
 
 
 # --- PyTorch --------------------------------------------------------------------------------------------
 
 
 def test_our_blocks_are_pytorchs(page):
-    gaps = re.search(r"reading block (\S+), writing block (\S+)", page.printed("their_reader ="))
+    gaps = re.search(r"reading block (\S+), writing block (\S+)", page.printed("norm_first = False"))
     assert all(float(gap) < 1e-12 for gap in gaps.groups())
-    assert "⁻" in page.value("torch_reader_gap") and "⁻" in page.value("torch_writer_gap")
-    assert page.value("torch_post_gap") > 0.5
 
 
-def test_the_translator_translates(page):
+def test_the_translators_translate(page):
     assert page.value("pairs_train") == 5000
-    assert page.value("pairs_distinct") > 4500
-    assert page.value("pairs_new") == page.value("pairs_kept") == 600
+    assert page.value("pairs_new") == page.value("pairs_kept") == 300
     assert page.value("translator_parameters") < 150_000
-    assert page.value("final_new") > 0.97
-    assert 0.8 < page.value("final_pairs") <= page.value("final_new")
-    assert page.value("loss_first") > 3 > 0.1 > page.value("loss_last")
-    assert page.value("example_1") == "le chat noir ne voit pas de petite étoile"
-
-
-def test_its_mistakes_are_about_adjectives(page):
-    failures = page.value("mistakes")
-    assert failures == round(600 * (1 - page.value("final_pairs")))
-    assert failures >= 1
-    assert page.value("mistakes_adjective") >= 0.7 * failures
-    assert page.value("mistakes_dropped") + page.value("mistakes_form") >= 0.5 * failures
+    assert ends(page.value("final_new"))[0] > 90
+    assert ends(page.value("final_pairs"))[0] > 60
+    assert float(page.value("floor_new")) < 20
+    assert 2 <= page.value("example_right") <= 5
 
 
 def test_greedy_and_forced_part_after_the_first_mistake(page):
     """The page itself asserts that wholly right sentences are the same either way."""
-    assert 0.1 < page.value("half_whole") < 0.95
-    assert 0.1 < page.value("half_new") < 0.95
-    assert page.value("after_words") > 50
-    assert page.value("after_forced") > page.value("after_alone") + 0.05
+    assert 0.1 < ends(page.value("whole_alone"))[0] < ends(page.value("whole_alone"))[1] < 1
+    assert float(page.value("gap_edit")) < 0.85 * float(page.value("gap_place"))
 
 
 def test_without_the_shift_the_loss_is_low_and_nothing_is_right(page):
-    assert page.value("copy_loss") < 0.7 * page.value("shift_loss")
-    assert page.value("copy_right") == 0
-    assert "chat" not in page.value("copy_sample")
+    assert ends(page.value("copy_loss"))[0] < ends(page.value("shift_loss"))[0]
+    assert page.value("copy_right") == "0%"
 
 
 def test_cross_attention_shows_the_changed_order(page):
-    assert 0 <= page.value("map_head") < 4
-    assert page.value("map_chat") > 0.3
-    assert page.value("map_noir") > 0.3
-    assert 0 < page.value("map_end") <= 1
-    assert 0 <= page.value("map_de_a") <= 1 and 0 <= page.value("map_de_not") <= 1
+    assert min(page.value("map_chat"), page.value("map_noir")) > 0.3
+    assert 3 <= page.value("map_runs") <= 5
 
 
 def test_overfitting_is_visible(page):
-    best = page.value("best_epoch")
-    assert 10 < best < 30
-    assert page.value("best_loss") < page.value("val_loss_10")
-    assert page.value("best_loss") + 0.05 < page.value("val_loss_30") < page.value("val_loss_50")
-    assert page.value("train_loss_50") < 0.01
-    assert page.value("train_right_10") < 0.95
-    assert page.value("train_right_50") == 1
-    assert page.value("val_right_10") < page.value("val_right_50") < 0.95
-    assert abs(page.value("val_right_30") - page.value("val_right_50")) < 0.03
-    assert abs(page.value("best_right") - page.value("val_right_50")) < 0.08
+    best_loss, last_loss = ends(page.value("best_loss")), ends(page.value("val_loss_50"))
+    assert best_loss[1] < last_loss[1] and best_loss[0] < last_loss[0]
+    assert ends(page.value("train_loss_50"))[1] < 0.1
+    assert ends(page.value("best_epochs"))[1] <= 40
+    assert ends(page.value("val_right_50"))[1] < 1
 
 
 def test_text_without_labels_helps_by_its_company(page):
-    assert page.value("pre_10") > page.value("plain_40") + 0.02
-    assert page.value("pre_10_worst") > page.value("plain_10_best") + 0.05
-    assert page.value("pre_40") > page.value("plain_40_best")
-    assert page.value("mixed_10") < page.value("pre_10") - 0.15
-    assert page.value("mixed_40") < page.value("pre_40")
-    assert page.value("company_same") > 0.15 > -0.15 > page.value("company_other")
-    assert abs(page.value("company_mixed")) < 0.1
+    for labels in (10, 40):
+        assert ends(page.value(f"pre_{labels}"))[1] > ends(page.value(f"plain_{labels}"))[1]
+        assert ends(page.value(f"mixed_{labels}"))[1] < ends(page.value(f"pre_{labels}"))[1]
 
 
 # --- answers to quizzes and exercises -------------------------------------------------------------------
@@ -176,6 +148,8 @@ def test_counts_in_the_solutions():
     assert 12 * 7_077_888 == 84_934_656
     assert 50_257 * 768 == 38_597_376
     assert 84_934_656 + 38_597_376 + 1024 * 768 == 124_318_464
+    assert 3 * 768 * 2048 == 8 * 768**2
+    assert 12 * (2 * 768**2 - 2 * 768**2 // 3) == 9_437_184
 
 
 def test_numpy_part_and_solutions_run_without_jupyter_or_torch(page, tmp_path):

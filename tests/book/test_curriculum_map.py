@@ -23,6 +23,7 @@ PREFIXES = {
     "hh": "hand-designed-heads",
     "la": "linear-attention",
     "ar": "architectures",
+    "lm": "small-language-model",
 }
 
 # the source's row, with its right values or its trap → label → words
@@ -137,6 +138,11 @@ TOPICS = {
         ("tf-classifier", r"50"),
         ("tf-three-kinds", r"[Ee]ncoder"),
         ("tf-pretraining", r"label"),
+        ("tf-today", r"SwiGLU"),
+        ("tf-three-kinds", r"masked-diffusion"),
+        ("tf-forced-greedy", r"edit distance"),
+        ("tf-forced-greedy", r"exposure\s+bias"),
+        ("tf-defaults-trap", r"scaled_dot_product_attention"),
     ],
     "hand-designed-heads": [
         ("hh-basis", r"basis|name"),
@@ -185,6 +191,33 @@ TOPICS = {
         ("ar-torch", r"task"),
         ("ar-cnn", r"576 – 320 – 120 – 4"),
         ("ar-applications", r"limit|data"),
+        ("ar-applications", r"up to 10,000 rows"),
+        ("ar-four", r"unit matrix"),
+        ("ar-ssm", r"Mamba"),
+        ("ar-experts", r"mixture of experts"),
+        ("ar-cannot", r"causal mask"),
+        ("ar-torch", r"control mixes nothing"),
+        ("ar-torch", r"associative recall"),
+        ("ar-vit", r"ViT"),
+    ],
+    "small-language-model": [
+        ("lm-tokens", r"[Bb]yte-pair encoding"),
+        ("lm-loss", r"perplexity"),
+        ("lm-loss", r"bits per character"),
+        ("lm-loss", r"bigram"),
+        ("lm-sampling", r"Temperature"),
+        ("lm-sampling", r"Top-k"),
+        ("lm-sampling", r"Top-p"),
+        ("lm-work", r"KV cache"),
+        ("lm-work", r"GQA"),
+        ("lm-data", r"pydoc_data"),
+        ("lm-model", r"SwiGLU"),
+        ("lm-model", r"tied"),
+        ("lm-training", r"floor"),
+        ("lm-writing", r"[Gg]reedy"),
+        ("lm-cache", r"logits"),
+        ("lm-heads", r"[Ii]nduction"),
+        ("lm-heads", r"sink"),
     ],
 }
 

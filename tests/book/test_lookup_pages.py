@@ -104,7 +104,7 @@ def test_every_term_printed_in_bold_where_it_is_introduced_has_its_entry():
         "heads", "looks", "thinks", "shifted", "permuted", "length", "motif", "place", "majority", "learned",
         "sinusoidal", "rotary", "patterns", "gaps", "outputs", "causal", "begin", "shift", "variance", "not",
         "both", "encoder only", "decoder only", "word by word", "all at once", "along its rows", "shifted by one",
-        "learned table of positions",
+        "learned table of positions", "lookup",
     }  # fmt: skip
     for name in chapters():
         text = source(name).split("\n## Summary")[0]

@@ -41,5 +41,5 @@ def test_a_set_comes_as_a_notebook_of_its_name(site, browser):
 
 
 def test_there_is_something_to_try():
-    assert len(SETS) == 10 and len(chapters()) == 9
+    assert len(SETS) == 11 and len(chapters()) == 10
     assert (HTML / "_sources" / "rnn-attention.ipynb").is_file()

@@ -122,6 +122,19 @@ def test_a_page_is_not_wider_than_its_window(name, visits):
     assert visits[name].overflow == {"wide": 0, "narrow": 0}
 
 
+def test_no_page_is_wider_than_its_window_before_its_formulas_are_drawn(site, browser):
+    """Or where they never are: without a network MathJax does not come."""
+    page = browser.new_page(viewport=NARROW)
+    page.route("**/mathjax/**", lambda route: route.abort())
+    wide = {}
+    for name in chapters():
+        page.goto(f"{site}{name}.html", wait_until="load")
+        assert page.locator(".bd-content .math").count()
+        wide[name] = overflow(page)
+    page.close()
+    assert not any(wide.values()), wide
+
+
 @pytest.mark.parametrize("name", every_page())
 def test_axe_finds_nothing(name, visits):
     assert visits[name].axe == {"light": [], "dark": [], "narrow": []}

@@ -2,5 +2,6 @@
 
 from downloads import course
 from fixtures import browser
+from one_mark import server_in_utc
 
-__all__ = ["browser", "course"]
+__all__ = ["browser", "course", "server_in_utc"]

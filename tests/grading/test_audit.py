@@ -145,6 +145,9 @@ def test_good_set_is_green(sets):
     assert report.total("mutants") == report.total("killed") > 5
     assert report.total("trivial") == report.total("trivial_zero") == 9 + 3
     assert report.seconds_per_submission is None
+    noticed = {(c.exercise, c.name): (c.refused, c.alone, c.mutants) for c in report.checks}
+    assert len(noticed) == report.total("checks")
+    assert sum(mutants for *_, mutants in noticed.values()) == report.total("killed")
     data = json.loads(json.dumps(report.to_json()))
     assert data["ok"] is True and data["exercises"][0]["grade_id"] == "shift-tests"
 
@@ -154,6 +157,18 @@ def test_good_set_is_green_in_the_sandbox(sets):
     assert report.ok, report.breaches
     assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 3, 3)
     assert 0 < report.seconds_per_submission < 60
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_a_check_that_notices_nothing_is_seen(sets, quick):
+    """A check that says of every answer that it is an answer decides about none."""
+    idle = "@check('is there', points=0)\ndef _():\n    assert centred is not None\n### END HIDDEN TESTS"
+    tests = SHIFT_TESTS.replace("### END HIDDEN TESTS", idle)
+    report = sets.audit([("shift", SHIFT, tests, 19), ("choice", CHOICE, CHOICE_TESTS, 1)], quick=quick, seeds=1)
+    (check,) = [c for c in report.checks if c.name == "is there"]
+    assert (check.alone, check.mutants) == (0, 0)
+    others = [c for c in report.checks if c.exercise == "shift-tests" and c is not check]
+    assert any(c.refused for c in others) and any(c.mutants for c in others)
 
 
 def test_table_shows_what_was_found(sets):

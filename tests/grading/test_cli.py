@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from click import Group
 
 from autograder.cli import cli
 
@@ -100,5 +101,8 @@ def test_every_command_of_the_instructors_guide_is_one() -> None:
     lines = re.findall(r"^python -m autograder (\w+)(.*?)(?:#.*)?$", text, re.MULTILINE)
     assert {name for name, _ in lines} >= set(cli.commands), "each command has its place in the term"
     for name, rest in lines:
-        options = {option for parameter in cli.commands[name].params for option in parameter.opts}
+        command = cli.commands[name]
+        if isinstance(command, Group):
+            command = command.commands[rest.split()[0]]
+        options = {option for parameter in command.params for option in parameter.opts}
         assert set(re.findall(r"(?<=\s)--?[a-z][\w-]*", rest)) <= options, f"{name} {rest}"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import struct
+import time
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -128,6 +130,20 @@ def test_a_students_bombs_do_not_cost_the_class_its_archive(course: Course, tmp_
     done = collect(course, [archive(tmp_path / "c.zip", files)], SET, limits=SMALL)
     assert set(submitted(course)) == {"ben-2/ps9-tiny/ps9-tiny.ipynb"}
     assert sum(row.action == REFUSED for row in done.rows) == 14
+
+
+def test_a_students_many_archives_do_not_cost_the_class_its_archive(course: Course, tmp_path: Path) -> None:
+    """Each is within its own limit; together they hold more than a class may."""
+    large = zipped_bytes(tmp_path, {f"{n}.txt": b"0123456789abcdef" * 40_000 for n in range(3)})
+    files = {f"amy_1_{n}_x{n}.zip": large for n in range(1, 15)} | {"ben_2_20_ps9-tiny.ipynb": SECOND}
+    download = archive(tmp_path / "c.zip", files)
+    limits = replace(SMALL, ratio_from=4 * 2**20)
+    done = collect(course, [download], SET, limits=limits)
+    assert taken(course, "ben-2") == SECOND
+    assert {row.why for row in done.rows if row.action == REFUSED} == {
+        "it and the archives before it unpack to more than 8 MB"
+    }
+    assert sum(row.student == "amy-1" and row.action == TO_GRADE for row in done.rows) == 3 * 4
 
 
 def test_a_source_that_is_a_bomb_stops_nothing_else(course: Course, tmp_path: Path) -> None:
@@ -261,3 +277,44 @@ def test_a_shelf_of_one_attempt(tmp_path: Path) -> None:
     first, second = Attempt({"a.ipynb": found}), Attempt({"b.ipynb": found})
     assert not shelf.add(first) and first.note is shelf.newest
     assert not Shelf(tmp_path / "out").add(second) and second.note.place == ""
+
+
+def test_many_files_of_one_name_cost_no_more_each(course: Course, tmp_path: Path) -> None:
+    """Each once took the square of how many came before it: two thousand of one student stopped a class for minutes."""
+    same = zipped_bytes(tmp_path, {f"{n}/data/x": b"" for n in range(1_990)} | {"ps9-tiny.ipynb": SECOND})
+    other = zipped_bytes(tmp_path, {f"{n}/DATA/X": b"" for n in range(1_990)})
+    files = {f"amy_1_{n}_{n}.zip": other for n in range(2, 12)} | {"amy_1_1_same.zip": same}
+    before = time.process_time()
+    done = collect(course, [archive(tmp_path / "c.zip", files)], SET, dry_run=True)
+    assert time.process_time() - before < 30
+    assert len(done.rows) == 1 + 11 * 1_990 and not done.problems
+
+
+def test_files_of_archives_inside_count_together(course: Course, tmp_path: Path) -> None:
+    few = zipped_bytes(tmp_path, {f"{n}.txt": b"" for n in range(9)})
+    many = zipped_bytes(tmp_path, {f"{n}.zip": few for n in range(9)})
+    files = {
+        "amy_1_1_many.zip": many,
+        "ben_2_2_ps9-tiny.ipynb": SECOND,
+        **{f"cat_3_{n}_{n}.zip": few for n in range(9)},
+    }
+    done = collect(course, [archive(tmp_path / "c.zip", files)], SET, limits=SMALL)
+    assert [row.why for row in done.rows if row.student == "amy-1"] == ["it holds 27 files"]
+    assert {path.split("/")[0] for path in submitted(course)} == {"ben-2", "cat-3"}
+
+
+def test_endless_names_in_a_students_archive(course: Course, tmp_path: Path) -> None:
+    names = [
+        "a_1_" + "9" * 5_000 + "_x",
+        "a" + "_1" * 30_000 + "_x",
+        "copy " * 12_000 + ".ipynb",
+        ".zip" * 16_000 + "x",
+        "(1) " * 16_000 + ".ipynb",
+    ]
+    inner = zipped_bytes(tmp_path, {name: b"" for name in names})
+    own = zipped_bytes(tmp_path, {"amy/work.zip": inner, "ben/ps9-tiny.ipynb": SECOND})
+    before = time.process_time()
+    collect(course, [archive(tmp_path / "c.zip", {"all.zip": own})], SET)
+    collect(course, [archive(tmp_path / "d.zip", {"amy/work.zip": inner, "ben/ps9-tiny.ipynb": SECOND})], SET)
+    assert time.process_time() - before < 10
+    assert "ben/ps9-tiny/ps9-tiny.ipynb" in submitted(course)

@@ -125,7 +125,8 @@ def test_whom_no_roster_knows(path: str, made: str, why: str) -> None:
 
 def test_why_a_file_is_nobodys() -> None:
     assert whose("readme.md", beside="ahoamy_1_9_x.ipynb")[1].startswith("it is not named as the other files")
-    assert whose("bobo_1_9_2_8_x.ipynb")[::2] == ("amy", False)
+    assert whose("ahoamy_1_9_2_8_x.ipynb")[::2] == ("amy", False)
+    assert whose("bobo_1_9_2_8_x.ipynb")[1].startswith("it may be another student's")
     assert whose("bobo_2_9_x.ipynb", False, "Ann_1_assignsubmission_file_/x")[0] == "bobo-2"
     assert whose("benbo_1_9_x.ipynb")[1] == "the number is amy's, but the name is another student's"
     assert whose("moodle/all.zip/ahoamy_1_9_x.ipynb", in_archive=1)[1].startswith("it lies in a download of Canvas")
@@ -142,6 +143,7 @@ def test_why_a_file_is_nobodys() -> None:
         ("name,mail\nAmy,a@x\n", "has no column 'id'"),
         ("id,name\n,Amy\n", "line 2: there is no id"),
         ("id,name\na/b,Amy\n", "cannot be the name"),
+        ('id,name\n"<b>a",Amy\n', "cannot be the name"),
         ("id,name\namy,Amy\namy,Amy\n", "are the same"),
         ("just text", "no CSV file"),
     ],
@@ -203,6 +205,20 @@ def test_numbers_in_a_name_do_not_hand_in_for_others(course: Course, tmp_path: P
         "carol/ps9-tiny/task_1a_5_6_x.ipynb": SECOND,
         "victim/ps9-tiny/ps9-tiny.ipynb": FIRST,
     }
+
+
+def test_who_is_not_of_the_class_hands_in_for_nobody(course: Course, tmp_path: Path) -> None:
+    """Number 1 is in Canvas and not on the roster; behind it a file's name goes on as if it were the victim's."""
+    files = {
+        "mallory_1_10_x_2_999_ps9-tiny.ipynb": THIRD,
+        "victim_2_11_ps9-tiny.ipynb": FIRST,
+        "carol_3_12_task_1a_5_6_x.ipynb": SECOND,
+    }
+    for text in ("id,canvas_id\nvictim,2\ncarol,3\n", "id,name,canvas_id\nv,Victim,2\nc,Carol,3\n"):
+        people = roster(tmp_path / "r.csv", text)
+        done = collect(course, [archive(tmp_path / "c.zip", files)], SET, people)
+        assert "it may be another student's" in done.problems[0]
+        assert sorted(submitted(course).values()) == sorted([FIRST, SECOND] * (1 + ("name" in text)))
 
 
 def test_numbers_in_a_name_without_a_roster(course: Course, tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import psutil
 import pytest
+from nbformat import v4
 from tiny_course import GOOD, GOOD_DOUBLE, SET, answered, make_course, submit
 
-from autograder.course import Course
+from autograder.course import Course, CourseError
 from autograder.files import write_atomically
+from autograder.grading import runner
 from autograder.grading.runner import Settings, grade_set
 from autograder.grading.store import Store
 from autograder.notebook.reader import MAX_BYTES
@@ -45,6 +47,25 @@ def test_unchanged_work_is_not_run_again_and_changed_work_is(course: Course) -> 
     assert grade(course) == {s: (GRADED, True) for s in ("ada", "bob", "eve")}
     submit(course, "bob", answered(**{**GOOD, "double": GOOD_DOUBLE.replace("2 * np.asarray(x)", "x + x")}))
     assert grade(course) == {"ada": (GRADED, False), "bob": (GRADED, True), "eve": (GRADED, False)}
+
+
+def test_a_course_that_students_code_could_read_is_not_graded(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Python that was installed into the home folder has all of it as its own."""
+    monkeypatch.setattr(sys, "base_prefix", str(course.root.parent))
+    with pytest.raises(CourseError, match="which students' code can read"):
+        grade(course)
+
+
+def test_what_takes_too_long_to_read_does_not_keep_the_class(course: Course, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "READ_SECONDS", 0.5)
+    slow = answered(**{**GOOD, "double": "def double(x):\n    return f0(x)"})
+    chain = (v4.new_code_cell(f"def f{n}(x):\n    return f{n + 1}(x)") for n in range(4_500))
+    slow.cells.extend(chain)
+    submit(course, "bob", slow)
+    found = grade(course)
+    assert found == {"ada": (GRADED, True), "bob": (UNREADABLE, True), "eve": (GRADED, True)}
+    bob = Store(course.results_folder).get(SET, "bob")
+    assert "OutOfTime" in bob.reason and not bob.key, "the next run tries again"
 
 
 def test_outputs_and_counts_in_the_file_are_no_change(course: Course) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from read_page import only, read
@@ -22,6 +23,7 @@ from sample_results import (
 from autograder import files
 from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import feedback
+from autograder.html.sections import Section, sections_of
 from autograder.results import VERDICTS, Check, Exercise
 
 
@@ -153,6 +155,143 @@ def test_hidden_tests_do_not_appear_even_if_a_result_holds_them():
 
 def test_a_result_without_a_notebook_has_a_page():
     read(feedback.render(a_result(notebook=None)))
+
+
+# --- what can be acted on --------------------------------------------------------------------------------------------
+
+SAME = "the result of `f`: 2 of 5 entries are off by more than 1e-06"
+CALL = {"says": "An input that fails", "call": "f(np.array([1., 2.]))", "gave": "np.array([0.5, 0.5])"}
+
+
+def section_of(html: str, number: int) -> str:
+    return html[html.index(f'id="exercise-{number}"') :].split("</section>")[0]
+
+
+def words(html: str) -> str:
+    return " ".join(re.sub("<.*?>", "", html).split())
+
+
+def with_checks(*checks: Check, **more) -> str:
+    exercise = Exercise("x-tests", "Exercise 3: X (6 points)", 6, score=2, checks=list(checks), **more)
+    return feedback.render(a_result(exercises=[exercise]))
+
+
+def test_a_reason_is_said_once_with_the_checks_that_it_holds_for():
+    html = with_checks(
+        Check("a", 1, "failed", SAME),
+        Check("b", 1, "passed"),
+        Check("c", 2, "error", SAME),
+        Check("d", 2, "failed", "e"),
+    )
+    text = read(html).text
+    assert text.count("2 of 5 entries") == 1 and "(the same for all 2)" in text
+    assert "failed a 0 of 1 point error c 0 of 2 points the result of f" in text
+    assert text.index("passed b") > text.index("error c")
+
+
+def test_the_call_that_fails_is_shown_with_what_came_out_and_what_to_do():
+    long = {**CALL, "call": "f(" + "np.array([1, 2, 3]), " * 9 + ")"}
+    text = read(
+        with_checks(Check("a", 1, "failed", SAME, example=long), Check("b", 1, "failed", SAME, example=CALL))
+    ).text
+    assert "An input that fails f(np.array([1., 2.])) What your code gave np.array([0.5, 0.5])" in text
+    assert "np.array([1, 2, 3])" not in text  # of calls with the same reason the shortest
+    assert "Try this next Run the call below in your notebook" in text
+    result = with_misconception(a_result(), "divided_by_d_k")
+    exercise_of(result, "scaled").checks[1].example = CALL
+    text = read(feedback.render(result)).text
+    assert text.index("What we saw") < text.index("Change the place that we speak of above") < text.index(CALL["call"])
+
+
+def test_an_exercise_without_an_answer_or_a_mistake_shows_no_call():
+    assert CALL["call"] not in read(with_checks(Check("a", 1, "failed", "no", example=CALL), answered=False)).text
+    assert "Try this next" not in read(feedback.render(a_result())).text
+
+
+def test_parts_of_an_exercise_have_names():
+    parts = [Exercise(name, "Exercise 1: why", 2, kind="written") for name in ("why-scale", "why-map-tests")]
+    text = read(feedback.render(a_result(exercises=[*parts, Exercise("x-tests", "Exercise 2", 1, score=1)]))).text
+    assert text.count("Exercise 1: why why scale") == 2 and text.count("Exercise 1: why why map ") == 2
+    assert "Exercise 2 x" not in text
+
+
+def test_calls_are_bounded():
+    endless = {"says": "s", "call": "f(" + "1, " * 400_000 + ")", "gave": "[" + "x" * 10**6 + "]"}
+    html = with_checks(Check("a", 1, "failed", SAME, example=endless))
+    assert len(html) < 80_000 and "characters left out" in read(html).text
+
+
+def test_the_code_of_a_failed_exercise_is_open_with_the_line_marked_that_raised():
+    result = spoil(
+        a_result(),
+        "scaled",
+        "error",
+        "ValueError: no (line 5 of your cell, in `scaled_dot_product_attention`: `if mask is not None:`)",
+    )
+    html = feedback.render(result)
+    section = section_of(html, 4)
+    assert '<details class="group" open>' in section
+    assert "The error was raised in line 5, which is marked." in words(section)
+    assert "Look at the marked line" in words(section)
+    (marked,) = re.findall(r'<span class="hll">(.*?)\n</span>', section)
+    assert re.sub("<.*?>", "", marked) == "    if mask is not None:"
+    assert '<details class="group">' in section_of(html, 5) and "hll" not in section_of(html, 5)
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "line 5 of your cell: `d_k = Q.shape[-1]`",
+        "line 0 of your cell: `return weights @ V, weights`",
+        "line 99999 of your cell: ``",
+        "line 99999999999999999999999 of your cell: `x`",
+        "line ` of your cell",
+    ],
+)
+def test_a_line_that_is_not_there_is_not_marked(where):
+    html = feedback.render(spoil(a_result(), "scaled", "error", f"ValueError: no ({where})"))
+    assert "hll" not in section_of(html, 4) and "which is marked" not in read(html).text
+
+
+def test_the_section_that_treats_an_exercise_is_linked_or_named():
+    exercises = [
+        Exercise(f"{n}-tests", f"Exercise {n}: X (2 points)", 2, score=score, checks=[Check("a", 1, verdict, "no")])
+        for n, score, verdict in [(1, 0, "failed"), (2, 2, "passed"), (3, 0, "failed"), (4, 0, "failed")]
+    ]
+    linked = Section("Why a `softmax`?", "Self-attention", "https://example.org/book/self-attention.html#sa-why")
+    html = feedback.render(
+        a_result(exercises=exercises), None, {1: [linked], 2: [linked], 3: [Section("Masks", "Self-attention")]}
+    )
+    assert html.count('href="https://example.org/book/self-attention.html#sa-why"') == 1
+    text = read(html).text
+    assert "Read Why a softmax? in the chapter Self-attention." in text
+    assert "Read “Masks” in the chapter Self-attention." in text
+    assert "Try this next" not in words(section_of(html, 4))
+
+
+def test_sections_come_from_the_set_s_page_in_the_book(tmp_path):
+    book = tmp_path / "book"
+    book.mkdir()
+    (book / "ps1.md").write_text(
+        "# Set\n\n{ref}`other`\n\n```{set-exercises} ps1\n1: Asks. Needs {ref}`one` and {ref}`the trap <two>`.\n"
+        "2: Asks {ref}`nowhere`.\n10: Needs {ref}`two`, {ref}`one` and\n  {ref}`other`.\n```\n"
+    )
+    (book / "chapter.md").write_text("# Chapter\n\n(one)=\n## First\n\n(two)=\n### Second\n\n(other)=\n## Third\n")
+    first, second = Section("First", "Chapter"), Section("Second", "Chapter")
+    assert sections_of("ps1", tmp_path / "sets") == {1: [first, second], 10: [second, first]}
+    assert sections_of("ps2", tmp_path / "sets") == {}
+    (tmp_path / "_config.yml").write_text("html:\n  baseurl: https://example.org/b/  # ours\n")
+    assert sections_of("ps1", tmp_path / "sets")[10][0].address == "https://example.org/b/chapter.html#two"
+    (tmp_path / "_config.yml").write_text("html:\n  # baseurl: https://example.org\n  baseurl: javascript:alert(1)\n")
+    assert sections_of("ps1", tmp_path / "sets")[10][0].address == ""
+
+
+def test_every_set_names_sections_for_its_exercises():
+    sets = Path(__file__).parents[2] / "source_solutions"
+    for folder in filter(Path.is_dir, sets.iterdir()):
+        found = sections_of(folder.name, sets)
+        titles = len(re.findall(r"(?m)^## Exercise \d+", (folder / f"{folder.name}.py").read_text(encoding="utf-8")))
+        assert (titles and len(found) >= 0.7 * titles) or folder.name == "ps0-warm-up", folder.name
 
 
 # --- files -----------------------------------------------------------------------------------------------------------

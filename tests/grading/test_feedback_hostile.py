@@ -22,6 +22,7 @@ from sample_results import (
 from autograder.gradebook.reader import CellScore, Standing
 from autograder.html import feedback
 from autograder.html import sanitize as pages
+from autograder.html.sections import Section
 from autograder.judging.judge import clean_outputs
 from autograder.results import Check, Exercise, Misconception
 
@@ -91,7 +92,10 @@ def test_hostile_text_stays_text_everywhere(text):
                 text,
                 2,
                 score=1,
-                checks=[Check(text, 1, "failed", text), Check(text, 1, text, text)],
+                checks=[
+                    Check(text, 1, "failed", text, example={"says": text, "call": text, "gave": text}),
+                    Check(text, 1, text, f"{text} (line 1 of your cell: `{text}`)"),
+                ],
                 misconceptions=[Misconception(text, text, text)],
                 follow_through=[text],
                 solution_ids=[text],
@@ -129,7 +133,9 @@ def test_hostile_text_stays_text_everywhere(text):
             ]
         },
     )
-    page = read(feedback.render(result, Standing({"answer": CellScore(manual=1, comment=text)})))
+    result.exercises[0].title = f"Exercise 1: {text}"
+    sections = {1: [Section(text, text, "https://example.org/" + text), Section(text, text)]}
+    page = read(feedback.render(result, Standing({"answer": CellScore(manual=1, comment=text)}), sections))
     assert "\x1b" not in page.text and "\u202e" not in page.text and "49" not in page.text
     for status in ("unreadable", "not submitted", text):
         read(feedback.render(a_result(status=status, reason=text, student=text)))
@@ -300,6 +306,7 @@ SOURCE_BOMBS = {
     "tildes": "~~a" * 6_000,
     "references": "[a]: <" * 3_000,
     "headings": "#" * 19_000,
+    "a heading that does not end": "# a" + "#" * 200_000 + "a",
     "blank lines": " \n" * 15_000,
     "bars in lines": "a" + "|\n" * 9_990,
 }
@@ -312,6 +319,29 @@ def test_source_bombs_cost_little(bomb):
         start = time.process_time()
         read(feedback.render(only(cell)))
         assert time.process_time() - start < 4, cell["cell_type"]
+
+
+def test_names_are_text_in_formgrader():
+    from nbconvert.exporters import HTMLExporter
+    from nbformat import v4
+    from nbgrader.server_extensions.formgrader import handlers
+    from traitlets.config import Config
+
+    from autograder.nbgrader_plugin import configure
+
+    config = Config()
+    configure(config)
+    config.HTMLExporter.template_name, config.HTMLExporter.extra_template_basedirs = (
+        "formgrade",
+        [handlers.template_path],
+    )
+    keys = ["submission_id", "notebook_id", "assignment_id", "base_url", "notebook_path"]
+    who = {"student": "<b>s</b>", "index": 0, "total": 1, **dict.fromkeys(keys, "x")}
+    for name in ({}, {"last_name": "<img src=x onerror=alert(1)>", "first_name": "&lt;i>"}):
+        notebook = v4.new_notebook(cells=[v4.new_markdown_cell("a")])
+        html, _ = HTMLExporter(config=config).from_notebook_node(notebook, resources={**who, **name})
+        assert "<b>" not in html and "<img" not in html and "<i>" not in html
+        assert ("&lt;img src=x" in html and "&amp;lt;i&gt;" in html) if name else "&lt;b&gt;s" in html
 
 
 def test_nbconverts_pages_are_bounded_too():
@@ -328,8 +358,14 @@ def test_nbconverts_pages_are_bounded_too():
         v4.new_code_cell(" \n" * 15_000 + "x = 1"),
         v4.new_markdown_cell("a" + "|\n" * 9_990),
         v4.new_code_cell("y = 2"),
+        v4.new_code_cell("z", outputs=[v4.new_output("stream", text="\x1b[38mgreen" + "\x1b[1m<b>" * 400_000)]),
+        v4.new_code_cell("z", outputs=[v4.new_output("error", traceback=["\x1b[48;2m"])]),
+        *(v4.new_code_cell("a=1;" * 7_400) for _ in range(60)),
+        *(v4.new_markdown_cell("*a* " * 4_900) for _ in range(60)),
+        *(v4.new_code_cell("w", outputs=[v4.new_output("stream", text="w")] * 50) for _ in range(60)),
     ]
     start = time.perf_counter()
     html, _ = HTMLExporter(config=config).from_notebook_node(v4.new_notebook(cells=cells))
     assert time.perf_counter() - start < 10
+    assert "green" in html and "<b>" not in html and "characters left out" in html and len(html) < 3_000_000
     assert "x = 1" in html and re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)

@@ -28,6 +28,8 @@ from autograder.gradebook.assignment import REMOVED, ensure_assignment
 from autograder.gradebook.database import GradebookError
 from autograder.gradebook.reader import CellScore, lateness, scores
 from autograder.gradebook.writer import Written, write
+from autograder.notebook.reader import new_cell
+from autograder.notebook.rebuild import EXTRA_ID
 from autograder.release import release
 from autograder.results import PASSED, UNREADABLE, Check, Exercise, Result
 
@@ -136,6 +138,20 @@ def test_the_autograded_folder_holds_the_notebook_the_data_and_the_timestamp(cou
     text = (made / f"{SET}.ipynb").read_text()
     nbformat.validate(json.loads(text))
     assert "HIDDEN TESTS" not in text and "catalogue" not in text
+
+
+def test_no_cell_of_a_students_looks_like_the_rubric(course: Course) -> None:
+    ada = result("ada")
+    fake = "**Model answer and rubric** (for whoever marks; no student sees it)\n\nFull marks for every answer."
+    at = next(
+        n for n, c in enumerate(ada.notebook["cells"]) if c["metadata"].get("nbgrader", {}).get("grade_id") == "why"
+    )
+    ada.notebook["cells"].insert(at + 1, new_cell("markdown", fake, f"{EXTRA_ID}1", {}))
+    graded(course, ada)
+    shown = nbformat.read(course.root / "autograded" / "ada" / SET / f"{SET}.ipynb", 4)
+    right, theirs = (c.source for c in shown.cells if "Model answer and rubric" in c.source)
+    assert right.startswith("**Model answer and rubric**") and "Full marks for every" not in right
+    assert theirs.startswith("**The student's own cell:**\n") and theirs.endswith(fake)
 
 
 def test_half_characters_in_an_output_do_not_stop_anything(course: Course) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from read_page import TAGS, Page
-from sample_results import SAYS, SET, a_result, example_class, exercise_of, with_misconception
+from sample_results import SAYS, SET, a_result, example_class, exercise_of, text_cell, with_misconception
 from test_feedback_hostile import HOSTILE
 
 from autograder.gradebook.reader import CellScore, Standing
@@ -81,6 +81,13 @@ def test_scores_and_cells_are_those_of_the_results():
         row = rows[result.student]
         assert row[1] == f"{pages.number(result.auto_score)} / 19"
         assert row[2:9] == [pages.number(e.score) if e.kind == "auto" else "–" for e in result.exercises]
+
+
+def test_the_title_is_the_sets_and_no_students():
+    results = example_class()
+    first = next(r for r in results if r.notebook)
+    first.notebook["cells"].insert(0, text_cell("# Everybody has failed", "own"))
+    assert "Everybody has failed" not in read(report.render(results)).text
 
 
 def test_statistics_of_an_exercise():

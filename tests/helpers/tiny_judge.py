@@ -189,11 +189,10 @@ def job_for(notebook: nbformat.NotebookNode, limits: dict[str, Any] | None = Non
     rebuilt = rebuild(places_of(source, released), notebook)
     settings: dict[str, Any] = {
         **{"student": "student-07", "assignment": SET, "key": "k", "catalogue": CATALOGUE},
-        **{"assignment_version": "tiny-1", "grader_version": "g", "seed": 5},
+        **{"assignment_version": "tiny-1", "grader_version": "g", "seed": 5, "source": nbformat.writes(source)},
     }
     return Job(
         cells=json.dumps([vars(c) for c in rebuilt.cells]),
-        source=nbformat.writes(source),
         limits={**LIMITS, **(limits or {})},
         notes=rebuilt.notes,
         events=rebuilt.events,

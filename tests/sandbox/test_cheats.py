@@ -5,6 +5,7 @@ No cheat may add to what the honest part of the submission earns, and the class 
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
 
@@ -253,6 +254,7 @@ def test_hostile_answers_gain_nothing(answer: str) -> None:
 
 
 def test_enormous_answers_do_not_fill_the_grader() -> None:
+    grade(RIGHT)  # the libraries are loaded by now
     before = own_memory()
     result = grade({**RIGHT, "softmax": "def softmax(z):\n    return np.zeros(10 * 2**20)"})
     assert scores(result) == {**FULL, "softmax": 0.0} and "80 MB is too large" in reasons(result, "softmax")
@@ -263,6 +265,7 @@ def test_enormous_answers_do_not_fill_the_grader() -> None:
     assert verdicts(result, "softmax") == ["crashed", "not reached", "not reached"]
     body = "def softmax(z):\n    return np.zeros(7 * 2**20)"
     assert scores(grade({**RIGHT, "softmax": body}))["softmax"] == 0.0
+    gc.collect()  # frames of checks that failed know each other
     assert own_memory() - before < 400 * 2**20
 
 

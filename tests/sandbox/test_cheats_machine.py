@@ -126,16 +126,22 @@ def test_no_byte_out_of_its_turn(student: Student, call: str) -> None:
     assert shown(student, "ours.send(b'x'); ours.sendmsg([b'y']); print(theirs.recv(2))") == "b'xy'\n"
 
 
-def test_terminals_are_few(student: Student) -> None:
-    """The machine has some thousands, for all."""
-    code = """import os
+TERMINALS = """
+import os
 held = []
 try:
     while len(held) < 100: held.append(os.open('/dev/ptmx', os.O_RDWR | os.O_NOCTTY))
-except OSError as error: print(error)
-for one in held: os.close(one)
-!echo one by one"""
-    said = shown(student, code)
+except OSError as error: print(error)"""
+TIMERS = """
+import ctypes
+libc, made = ctypes.CDLL(None), 0
+while made < 5000 and libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0: made += 1
+print(made)"""
+
+
+def test_terminals_are_few(student: Student) -> None:
+    """The machine has some thousands, for all."""
+    said = shown(student, f"{TERMINALS}\nfor one in held: os.close(one)\n!echo one by one")
     assert "No space left" in said and "one by one" in said.replace("\r", "")
 
 
@@ -183,11 +189,7 @@ with multiprocessing.Manager() as manager: print(manager.list([1, 2]))"""
 
 def test_timers_are_bounded(student: Student) -> None:
     """They count for the account outside too, whose own programs would get none."""
-    code = """import ctypes
-libc, made = ctypes.CDLL(None), 0
-while made < 5000 and libc.timer_create(1, None, ctypes.byref(ctypes.c_void_p())) == 0: made += 1
-print(made)"""
-    assert 100 < int(shown(student, code)) <= 1024
+    assert 100 < int(shown(student, TIMERS)) <= 1024
 
 
 # --------------------------------------------------------------------------------------------- memory
@@ -239,20 +241,23 @@ print(sum(os.waitpid(pid, 0)[1] for pid in children))"""
     assert ended(sandbox, code) == "0\n"
 
 
-@pytest.mark.parametrize("sockets", ["socket.socketpair()", "connected()"], ids=["pairs", "never accepted"])
-def test_buffers_of_many_sockets_count(sandbox: Sandbox, sockets: str) -> None:
-    code = f"""import os, socket
+SOCKETS = """
+import os, socket
 def connected():
     client = socket.socket(socket.AF_UNIX); client.connect(name); client.setblocking(False)
     try: client.send(bytes(10**6))
     except BlockingIOError: client.close()
 for number in range(12):
     if os.fork() == 0:
-        server, name = socket.socket(socket.AF_UNIX), f'{{number}}'
+        server, name = socket.socket(socket.AF_UNIX), f'{number}'
         server.bind(name); server.listen(4096)
-        held = [{sockets} for _ in range(110)]
+        held = [KIND for _ in range(110)]
         break"""
-    assert why_it_ended(sandbox, code) == "out of memory"
+
+
+@pytest.mark.parametrize("kind", ["socket.socketpair()", "connected()"], ids=["pairs", "never accepted"])
+def test_buffers_of_many_sockets_count(sandbox: Sandbox, kind: str) -> None:
+    assert why_it_ended(sandbox, SOCKETS.replace("KIND", kind)) == "out of memory"
 
 
 FIRST_ENDS = f"""

@@ -11,7 +11,8 @@ import pytest
 from ordinary_user import ROOT, USER, as_ordinary_user
 
 CHEATS = ["test_cheats.py", "test_cheats_channel.py", "test_cheats_machine.py", "test_cheats_reach.py"]
-TESTS = ["test_sandbox.py", *CHEATS, "test_busy_machine.py", "test_broken_input.py", "test_worthless_answers.py"]
+OTHERS = ["test_hostile_class.py", "test_busy_machine.py", "test_broken_input.py", "test_worthless_answers.py"]
+TESTS = ["test_sandbox.py", *CHEATS, *OTHERS]
 
 
 def run(*command: str) -> subprocess.CompletedProcess:

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import psutil
 import pytest
+from dask_cluster import running_cluster
+from outcomes import outcome
 from tiny_course import GOOD, SET, answered, make_course, submit
 
 from autograder.course import Course
-from autograder.gradebook.reader import scores
-from autograder.grading.store import Store
 
 pytestmark = pytest.mark.slow
 
@@ -40,26 +40,14 @@ def make_class(folder: Path, count: int = COUNT) -> Course:
     return course
 
 
-def outcome(course: Course) -> dict[str, tuple]:
-    """What the store says of everybody, without times."""
-    return {
-        r.student: (r.status, [(e.grade_id, e.score, [(c.verdict, c.reason) for c in e.checks]) for e in r.exercises])
-        for r in Store(course.results_folder).all(SET)
-    }
-
-
-def booked(course: Course) -> dict[str, float]:
-    return {student: found.total for student, found in scores(course, SET).items()}
-
-
 @pytest.fixture(scope="module")
-def quiet(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, tuple], dict[str, float]]:
+def quiet(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple]:
     course = make_class(tmp_path_factory.mktemp("quiet"))
     subprocess.run(GRADE, cwd=course.root, check=True, capture_output=True, timeout=1200)
-    found, marks = outcome(course), booked(course)
-    assert len(found) == len(marks) == COUNT
-    assert len({str(f) for f in found.values()}) > 4
-    return found, marks
+    found = outcome(course, SET)
+    assert len(found) == COUNT and None not in [standing for _, standing in found.values()]
+    assert len({str(result["exercises"]) for result, _ in found.values()}) > 4
+    return found
 
 
 def results_in(course: Course) -> int:
@@ -74,7 +62,7 @@ def wait_for(course: Course, count: int, process: subprocess.Popen) -> None:
         time.sleep(0.05)
 
 
-def test_killed_three_times(tmp_path: Path, quiet: tuple) -> None:
+def test_killed_three_times(tmp_path: Path, quiet: dict) -> None:
     course = make_class(tmp_path)
     for count in (90, 333, 810):
         process = subprocess.Popen(
@@ -89,46 +77,17 @@ def test_killed_three_times(tmp_path: Path, quiet: tuple) -> None:
     assert done.returncode == 0, done.stderr
     ran = re.search(rf"{COUNT} submissions, (\d+) run now", done.stdout)
     assert ran and int(ran[1]) <= COUNT - kept, "what was there is not run again"
-    assert (outcome(course), booked(course)) == quiet
+    assert outcome(course, SET) == quiet
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen]]]:
-    """A scheduler and two workers, started as the book's guide says."""
-    file = tmp_path / "scheduler.json"
-    dask = Path(sys.executable).with_name("dask")
-    quietly = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "start_new_session": True}
-    scheduler = subprocess.Popen(
-        [dask, "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", file], **quietly
-    )
-    workers = [
-        subprocess.Popen([dask, "worker", "--scheduler-file", file, "--nthreads", "1", "--no-dashboard"], **quietly)
-        for _ in range(2)
-    ]
-    while not file.exists() or not file.read_text():
-        assert scheduler.poll() is None
-        time.sleep(0.1)
-    address = re.search(r"tcp://[\d.:]+", file.read_text())[0]
-    try:
-        yield address, workers
-    finally:
-        for process in (*workers, scheduler):
-            for child in psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []:
-                child.kill()
-            process.kill()
-            process.wait()
+    with running_cluster(tmp_path) as running:
+        yield running
 
 
-def wait_for_workers(address: str, count: int) -> None:
-    from distributed import Client
-
-    with Client(address, set_as_default=False) as client:
-        client.wait_for_workers(count, timeout=120)
-
-
-def test_a_cluster_that_loses_a_worker(tmp_path: Path, quiet: tuple, cluster: tuple) -> None:
+def test_a_cluster_that_loses_a_worker(tmp_path: Path, quiet: dict, cluster: tuple) -> None:
     address, workers = cluster
-    wait_for_workers(address, 2)
     course = make_class(tmp_path / "course")
     process = subprocess.Popen(
         [*GRADE, "--scheduler", address], cwd=course.root, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -139,7 +98,7 @@ def test_a_cluster_that_loses_a_worker(tmp_path: Path, quiet: tuple, cluster: tu
     workers[0].kill()
     said, _ = process.communicate(timeout=1200)
     assert process.returncode == 0, said
-    assert (outcome(course), booked(course)) == quiet
+    assert outcome(course, SET) == quiet
 
 
 def test_no_scheduler_is_said_in_one_line(tmp_path: Path) -> None:

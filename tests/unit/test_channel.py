@@ -10,6 +10,7 @@ import random
 import socket
 import threading
 import time
+import weakref
 from array import array
 from collections import deque
 from collections.abc import Iterator
@@ -25,6 +26,7 @@ from autograder.judging.client import Client
 from autograder.judging.transports import LocalTransport
 from autograder.sandbox.inside.channel import FRAME, Channel, Closed, frame, parse
 from autograder.sandbox.inside.protocol import MAX_KEYS, TENSOR_TYPES, ProtocolError, pack, unpack
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 
 
 def no_handles(value: Any) -> Any:
@@ -496,3 +498,16 @@ def test_what_is_given_twice_is_one_object_there() -> None:
     same, array = client.get(["same"])["same"], np.ones(2)
     assert same(array, array) is True
     assert same(array, array.copy()) is False
+
+
+def test_a_limit_is_not_lost_in_what_weakref_calls_back() -> None:
+    """Whatever a callback of a dying object raises goes to nobody; the limit would be gone with it."""
+    text = "def spins(_):\n    end = monotonic() + 0.3\n    while monotonic() < end: pass"
+    names: dict[str, Any] = {"monotonic": time.monotonic}
+    exec(compile(text, weakref.__file__, "exec"), names)
+    dying = Channel.__new__(Channel)
+    kept = weakref.ref(dying, names["spins"])
+    with pytest.raises(OutOfTime), time_limit(0.05, again=0, clock=time.monotonic):
+        del dying
+        time.sleep(5)
+    assert kept() is None

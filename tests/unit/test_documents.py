@@ -12,11 +12,25 @@ import pytest
 import yaml
 from PIL import Image
 
+from autograder.grading.pool import OWN_BYTES
+from autograder.sandbox.launcher import Limits
+
 ROOT = Path(__file__).resolve().parents[2]
 ARCHITECTURE = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(ROOT.glob("*.md"))
 # a course folder holds these after a command has made them
-MADE = {"submitted/", "autograded/", "results/", "feedback/", "report/", "_build/", "gradebook.db", ".venv/"}
+MADE = {
+    "submitted/",
+    "autograded/",
+    "results/",
+    "feedback/",
+    "report/",
+    "_build/",
+    "dropped/",
+    "gradebook.db",
+    "decisions.json",
+    ".venv/",
+}
 TREE_LINE = re.compile(r"^(?P<indent> *)(?P<name>[\w./-]+)(?:  +| (?=the ))(?P<about>\S.*)$")
 QUOTED = re.compile(r"`([^`\s]+)`")
 LINK = re.compile(r"!?\[(?P<text>[^\]]*)\]\((?P<target>[^)\s]+)\)")
@@ -78,6 +92,17 @@ def test_what_a_document_names_exists(document):
         path, _, name = word.partition("::")
         assert (ROOT / path).exists(), f"{document.name}: {path}"
         assert not name or name in defined(ROOT / path), f"{document.name}: {path} defines no {name}"
+
+
+def test_the_limits_of_memory_are_those_of_the_code():
+    of_submission, of_judging = Limits().memory_bytes >> 30, OWN_BYTES >> 30
+    text = (ROOT / "SECURITY.md").read_text(encoding="utf-8")
+    for said in (
+        f"({of_submission} GiB where a set says nothing else",
+        f"each has {of_judging} GiB of memory",
+        f"a job can take about {of_judging + of_submission + 1} GiB at the most",
+    ):
+        assert said in text
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

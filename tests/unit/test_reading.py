@@ -4,6 +4,7 @@ import gc
 import json
 import os
 import random
+import time
 import tracemalloc
 from copy import deepcopy
 
@@ -263,6 +264,28 @@ def test_names_that_a_cell_binds_before_it_reads_them_are_not_needed():
     assert needed_names("x = = 1") == set()
 
 
+@pytest.mark.parametrize("line", [" ", "\t", "a", "a,", "a =", "%time ", "?", ".", "a?", "\n ", "def ", "async ", "a:"])
+def test_long_lines_take_no_more_than_their_length(line: str):
+    """The class waits meanwhile, in one process: of 200,000 blanks each look at a cell once took a minute."""
+    before = time.process_time()
+    assert bound_names("x = 1\n" + line * (1_900_000 // len(line)) + "\n= =") >= {"x"}
+    assert used_names("x = y\n" + " " * 50_000 + "\nz") == {"y", "z"}
+    assert time.process_time() - before < 10
+
+
+@pytest.mark.parametrize("name", ["a" + ".a" * 9_000, "a" + " . \\\n a" * 9_000])
+def test_endless_dotted_names_do_not_fill_the_memory(name: str):
+    """Python keeps each beginning of one: 200,000 characters took ten gigabytes in the process of the class."""
+    tracemalloc.start()
+    try:
+        for text in (f"x = 1\nimport {name}", f"x = 1\nfrom {name} import b", f"x = 1\n@{name}\ndef f(): pass"):
+            assert bound_names(text) >= {"x"} and used_names(text) == set()
+        assert tracemalloc.get_traced_memory()[1] < 10 * 2**20
+    finally:
+        tracemalloc.stop()
+    assert bound_names("import a.b.c as x\ny = x" + ".T" * 100, imports=True) == {"x", "y"}
+
+
 def test_no_more_is_kept_of_a_long_cell_than_of_none():
     """What a stranger wrote is looked through once; of a million brackets hundreds of megabytes would stay."""
     tracemalloc.start()
@@ -275,6 +298,7 @@ def test_no_more_is_kept_of_a_long_cell_than_of_none():
             del text
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])
-        assert held[-1] - held[0] < 2 * 2**20, held
+        grown = sorted(held)[-2] - held[0]  # what another thread does for a moment is seen once
+        assert grown < 2 * 2**20, held
     finally:
         tracemalloc.stop()

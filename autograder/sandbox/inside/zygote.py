@@ -49,6 +49,19 @@ def _load_matplotlib() -> None:
 LIBRARIES = {"matplotlib": _load_matplotlib, "torch": _load_torch}
 
 
+def forked(isolate: bool) -> int:
+    """A fork's answer; where the kernel has no room for a process, it is asked again. Raises OSError."""
+    tries = TRIES
+    while True:
+        try:
+            return fork_into_namespaces() if isolate else os.fork()
+        except OSError as error:
+            tries -= 1
+            if not tries or error.errno not in (errno.EAGAIN, errno.ENOMEM):
+                raise
+        time.sleep(WATCH_SECONDS)
+
+
 class Child:
     """What the warm process knows of one submission's processes."""
 
@@ -58,7 +71,7 @@ class Child:
         self.memory_bytes = memory_bytes
         self.isolate = isolate
         self.reason = ""
-        self.crowd = False
+        self.looks = self.with_others = 0
         self.code: int | None = None
 
     def exit_code(self, seconds: float = 0.0) -> int | None:
@@ -99,20 +112,24 @@ class Child:
         # They hold at most what each can touch; only where that is too much are pages looked at, shared ones once.
         if sum(touched) > room and sum(shares) - baseline > room:
             self.kill("out of memory")
+        self.looks += 1
+        self.with_others += len(tasks) > 1
         if len(tasks) > TASKS:  # the first thread would wait for them, which costs it no time
-            self.crowd = True
             processes.step_back([task for task in tasks if task != self.pid])
         # A process or a thread that ended before it was read may have handed its memory to one that began meanwhile.
         unread = any(not size and len(processes.tasks_of(pid)) > 1 for pid, size in zip(family, touched, strict=True))
         return not self.isolate or (not unread and listed.issuperset(processes.every()))
 
     def end(self) -> dict[str, Any]:
-        """Kill whatever is left and say how it ended: exit code (negative: signal) and why, and if it was a crowd."""
+        """Kill whatever is left and say how it ended: exit code (negative: signal), why, and if it was a crowd.
+
+        Two are one, if they were there for most of the time: the second can keep the first waiting as it likes.
+        """
         ended_by_itself = self.exit_code(ENDING_SECONDS if self.is_ending() else 0.0)
         self.kill()
         self.exit_code(ENDING_SECONDS)
         os.close(self.ended)
-        return {"exit_code": ended_by_itself, "reason": self.reason, "crowd": self.crowd}
+        return {"exit_code": ended_by_itself, "reason": self.reason, "crowd": 2 * self.with_others > self.looks}
 
 
 class Warm:
@@ -163,18 +180,15 @@ class Warm:
             else:
                 self.control.send(json.dumps(self.end()).encode())
 
-    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str], tries: int = TRIES) -> None:
+    def start(self, sock: socket.socket, limits: dict[str, Any], libraries: list[str]) -> None:
         self.end()
         self.load(libraries)
         outside = (os.getuid(), os.getgid()) if self.isolate else None
         try:
             if self.isolate:
                 seccomp.program()  # made once, here: the child finds it
-            pid = fork_into_namespaces() if self.isolate else os.fork()
+            pid = forked(self.isolate)
         except OSError as error:
-            if tries > 1 and error.errno in (errno.EAGAIN, errno.ENOMEM):
-                time.sleep(WATCH_SECONDS)
-                return self.start(sock, limits, libraries, tries - 1)
             sock.sendall(frame({"refused": str(error)}))
             sock.close()
             self.control.send(b"refused")
