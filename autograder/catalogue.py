@@ -47,7 +47,7 @@ def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None
 
 def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
     """Decorator: `function(value, cell)` makes wrong variants of any exercise from the reference and the text of its
-    cell. It yields, for each, the sentence for the student, and a value or the text of a cell.
+    cell. It yields, for each, words that go on from "your answers are those", and a value or the text of a cell.
 
     They are tried on answers that no other variant explains.
     """
@@ -58,9 +58,9 @@ def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 def description(function: Callable[..., str]) -> Callable[..., str]:
     """Decorator: `function(pairs, asked, others)` says in a sentence what is true of wrong answers, "" for nothing.
 
-    `pairs` are a wrong answer and the right one, each as {what it is called: array of floats}. `asked` are for all
-    questions whether the answer is right and what was given, as `Entry.asked`. `others` are for each misconception its
-    sentence and what it answers in place of the wrong answers.
+    `pairs` are a wrong answer and the right one, each as {what it is called: array of floats}. `asked` are for each
+    answer whether it is right, and what was given by the names of the parameters, None where that is unknown. `others`
+    are for each misconception its sentence and what it answers in place of the wrong answers.
     """
     _register("description", say=function)
     return function

@@ -1,14 +1,16 @@
-"""General changes of a reference: an argument or a step of it, each with the sentence for whoever does it so.
+"""General changes of a reference: an argument or a step of it, each with the words for whoever does it so.
 
-They are tried on every exercise by themselves, where no misconception of its catalogue explains the answers. This text
-is read in front of each catalogue; its names begin with an underscore, for they stand in the catalogue's namespace.
+They are tried on every exercise by themselves, where no misconception of its catalogue explains the answers. Students
+read these words: none of them comes from a solution, but for names that the released notebook holds. This text is read
+in front of each catalogue; its names begin with an underscore, for they stand in the catalogue's namespace.
 """
 
 import ast
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -136,6 +138,11 @@ def _replacing(one: str, other: str) -> Callable[[dict[str, Any]], None]:
     return lambda given: given.update({one: given[other]})
 
 
+def _released(cell: str) -> set[str]:
+    """The words of a solution cell that students are given."""
+    return set(re.findall(r"\w+", re.sub(r"(?s)### BEGIN SOLUTION.*?### END SOLUTION", "", cell)))
+
+
 @general
 def _arguments_changed(value: Any, cell: str) -> Iterator[tuple[str, Any]]:
     """A function, or a class by its method, that is the reference with other arguments."""
@@ -151,9 +158,7 @@ def _arguments_changed(value: Any, cell: str) -> Iterator[tuple[str, Any]]:
         return type(value.__name__, (value,), {name: changed}) if name else changed
 
     parameters = inspect.signature(methods[name]).parameters.values()
-    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD and p.name != "self"]
-    for says in _ALIKE if len(names) > 1 else []:
-        yield f"for other arrays: all that are given, {says}", put(_changing(names, says))
+    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD and p.name in _released(cell) - {"self"}]
     for one in names:
         for says in dict.fromkeys([*_ARRAYS, *_MASKS, *_NUMBERS, *_FLAGS]):
             yield f"for another `{one}`: the one given, {says}", put(_changing([one], says))
@@ -162,25 +167,61 @@ def _arguments_changed(value: Any, cell: str) -> Iterator[tuple[str, Any]]:
                 yield f"for `{one}` and `{other}` in each other's place", put(_exchanging(one, other))
             if one != other:
                 yield f"with `{other}` in the place of `{one}`", put(_replacing(one, other))
+    for says in _ALIKE if len(names) > 1 else []:
+        yield f"for other arrays: all that are given, {says}", put(_changing(names, says))
 
 
-_SIGNS = {ast.Add: "adds", ast.Sub: "subtracts", ast.Mult: "multiplies", ast.Div: "divides"}
-_OTHER_SIGNS = {ast.Add: [ast.Sub, ast.Mult], ast.Sub: [ast.Add], ast.Mult: [ast.Div, ast.Add], ast.Div: [ast.Mult]}
-_OTHER_COMPARISONS = {
-    ast.Lt: [ast.LtE, ast.Gt],
-    ast.LtE: [ast.Lt, ast.GtE],
-    ast.Gt: [ast.GtE, ast.Lt],
-    ast.GtE: [ast.Gt, ast.LtE],
-    ast.Eq: [ast.NotEq],
-    ast.NotEq: [ast.Eq],
+_OTHER_SIGNS = {  # what stands there, what could, and the words for it
+    ast.Add: {ast.Sub: "a difference is taken where a sum belongs", ast.Mult: "a product is taken where a sum belongs"},
+    ast.Sub: {ast.Add: "a sum is taken where a difference belongs"},
+    ast.Mult: {ast.Div: "a division stands where a product belongs", ast.Add: "a sum is taken where a product belongs"},
+    ast.Div: {ast.Mult: "a multiplication stands where a division belongs"},
+}
+_TURNED = {
+    ast.MatMult: "a matrix product is taken in the other order",
+    ast.Sub: "a difference is taken the other way round",
+    ast.Div: "a quotient is turned upside down",
+}
+_LEFT_OUT = {  # the words, and whether the first part can be what is left out
+    ast.Add: ("a part of a sum is left out", True),
+    ast.Sub: ("a subtraction is left out", False),
+    ast.Mult: ("a factor is left out", True),
+    ast.Div: ("a division is left out", False),
+    ast.FloorDiv: ("a division is left out", False),
+    ast.Pow: ("a power is left out", False),
+    ast.MatMult: ("a matrix product is left out", True),
+    ast.BitAnd: ("a condition is left out", True),
+    ast.BitOr: ("a condition is left out", True),
+}
+_COMPARISONS = {
+    ast.Lt: (ast.LtE, ast.Gt),
+    ast.LtE: (ast.Lt, ast.GtE),
+    ast.Gt: (ast.GtE, ast.Lt),
+    ast.GtE: (ast.Gt, ast.LtE),
+}
+_CALLED = {
+    **{
+        "exp": "an exponential",
+        "sqrt": "a square root",
+        "tanh": "a tanh",
+        "log": "a logarithm",
+        "softmax": "a softmax",
+    },
+    **{"abs": "an absolute value", "swapaxes": "an exchange of axes", "transpose": "an exchange of axes"},
+    **{"round": "a rounding", "ceil": "a rounding", "floor": "a rounding", "square": "a square", "flip": "a reversal"},
+    **{"cumsum": "a running sum", "clip": "a limit", "relu": "a ReLU", "lower": "a change to small letters"},
+    **{"strip": "a cutting off of white space", "sum": "a sum", "mean": "a mean", "max": "a largest value"},
+    **{"min": "a smallest value", "sin": "a sine", "cos": "a cosine", "repeat": "a repetition of each entry"},
+    **{"tile": "a repetition of the whole", "argmax": "a place of the largest", "argmin": "a place of the smallest"},
+    **{"std": "a standard deviation", "var": "a variance", "maximum": "a larger of two", "minimum": "a smaller of two"},
 }
 _DROPPED = {
-    *("exp", "sqrt", "tanh", "log", "abs", "maximum", "softmax", "swapaxes", "round", "ceil", "floor", "square"),
-    *("cumsum", "clip", "lower", "strip", "flip"),
+    *("exp", "sqrt", "tanh", "log", "abs", "maximum", "softmax", "swapaxes", "transpose", "round", "ceil", "floor"),
+    *("square", "cumsum", "clip", "relu", "lower", "strip", "flip"),
 }
 _OTHER_FUNCTIONS = {
     **{"sum": ["mean", "max"], "mean": ["sum"], "max": ["min", "sum", "mean"], "min": ["max"], "sqrt": ["square"]},
-    **{"sin": ["cos"], "cos": ["sin"], "tanh": ["exp"], "exp": ["tanh"], "floor": ["ceil"], "ceil": ["floor"]},
+    **{"sin": ["cos"], "cos": ["sin"], "tanh": ["exp"], "exp": ["tanh"]},
     **{"repeat": ["tile"], "tile": ["repeat"], "argmax": ["argmin"], "argmin": ["argmax"], "std": ["var"]},
     **{"var": ["std"], "maximum": ["minimum"], "minimum": ["maximum"]},
 }
@@ -189,141 +230,110 @@ _OTHER_FUNCTIONS = {
 @general
 def _one_step_changed(value: Any, cell: str) -> Iterator[tuple[str, str]]:
     """The cell with one expression in the place of another."""
-    tree = ast.parse(cell)
+    tree, released = ast.parse(cell), _released(cell)
     if any(isinstance(node, ast.While) for node in ast.walk(tree)):  # it might not come to an end
         return
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
-    if not functions:  # a cell of numbers
-        functions = [tree]
-    for others, function in product((_in_place_of, _more_than, _other_number), functions):  # what says most first
-        names = _names_of(function)
-        for parent, field, index, node, step in _expressions(function, "where it begins"):
-            for says, new in others(node, names):
+    seen = {ast.unparse(tree)}
+    for function in functions or [tree]:  # or a cell of numbers
+        names = [a.arg for a in function.args.args if a.arg in released - {"self"}] if functions else []
+        for parent, field, index, node in _expressions(function):
+            for says, new in _in_place_of(node, names):
                 holder, place = (vars(parent), field) if index is None else (getattr(parent, field), index)
                 holder[place] = new
                 text = ast.unparse(ast.fix_missing_locations(tree))
                 holder[place] = node
-                yield f"of a solution that has one change: {step}, it {says}", text
+                if text not in seen:
+                    seen.add(text)
+                    yield f"of a solution in which {says}", text
 
 
-def _names_of(function: ast.FunctionDef | ast.Module) -> list[str]:
-    """The arguments of a function; of a cell of numbers the names of numbers in it."""
-    if isinstance(function, ast.FunctionDef):
-        return [argument.arg for argument in function.args.args if argument.arg != "self"]
-    nodes = [*ast.walk(function)]
-    others = {n.func.id for n in nodes if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)}
-    return sorted({n.id for n in nodes if isinstance(n, ast.Name)} - others - {"np", "torch", "math", "range"})
-
-
-def _expressions(parent: ast.AST, step: str) -> Iterator[tuple[ast.AST, str, int | None, ast.expr, str]]:
-    """Each expression, where it stands, and the step that it belongs to, in words."""
+def _expressions(parent: ast.AST) -> Iterator[tuple[ast.AST, str, int | None, ast.expr]]:
+    """Each expression, and where it stands."""
     for field, value in ast.iter_fields(parent):
         if field in ("args", "returns", "decorator_list") and isinstance(parent, ast.FunctionDef):
             continue
         if field in ("targets", "target", "annotation", "ctx", "op"):
             continue
         for index, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            here = step
-            match item:
-                case ast.Assign(targets=[target, *_]) | ast.AugAssign(target=target) | ast.AnnAssign(target=target):
-                    here = f"where it makes `{ast.unparse(target)}`"
-                case ast.Return():
-                    here = "in what it returns"
-                case ast.FunctionDef() | ast.JoinedStr() | ast.Raise() | ast.Assert():
-                    continue
+            if isinstance(item, (ast.FunctionDef, ast.JoinedStr, ast.Raise, ast.Assert)):
+                continue
             if isinstance(item, ast.expr):
-                yield parent, field, index, item, here
+                yield parent, field, index, item
             if isinstance(item, ast.AST):
-                yield from _expressions(item, here)
+                yield from _expressions(item)
 
 
 def _in_place_of(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.expr]]:
-    """What may stand in the place of an expression, and what the solution then does, in words."""
+    """What may stand in the place of an expression, and what is the matter with the solution then, in words."""
     match node:
         case ast.BinOp(left=left, op=op, right=right):
-            for other in _OTHER_SIGNS.get(type(op), []):
-                yield f"{_SIGNS[other]} where it should not", ast.BinOp(left, other(), right)
-            if isinstance(op, (ast.MatMult, ast.Sub, ast.Div, ast.Pow, ast.FloorDiv)):
-                yield "has the two sides of an operation in each other's place", ast.BinOp(right, op, left)
+            for other, says in _OTHER_SIGNS.get(type(op), {}).items():
+                yield says, ast.BinOp(left, other(), right)
+            if type(op) in _TURNED:
+                yield _TURNED[type(op)], ast.BinOp(right, op, left)
             if isinstance(op, (ast.BitAnd, ast.BitOr)):
                 joined = ast.BitOr() if isinstance(op, ast.BitAnd) else ast.BitAnd()
-                yield "joins two conditions in another way", ast.BinOp(left, joined, right)
-            yield f"leaves out `{_shortened(right)}`", left
-            yield f"leaves out `{_shortened(left)}`", right
+                yield "two conditions are joined in another way", ast.BinOp(left, joined, right)
+            says, is_either = _LEFT_OUT.get(type(op), ("", False))
+            if says:
+                yield says, left
+            if is_either:
+                yield says, right
         case ast.UnaryOp(op=ast.USub(), operand=operand) if not isinstance(operand, ast.Constant):
-            yield "has the opposite sign", operand
+            yield "a minus sign is left out", operand
         case ast.UnaryOp(op=ast.Not() | ast.Invert(), operand=operand):
-            yield "has a condition turned round", operand
-        case ast.Compare(left=left, ops=[op], comparators=others):
-            for other in _OTHER_COMPARISONS.get(type(op), []):
-                yield "makes another comparison", ast.Compare(left, [other()], others)
+            yield "a condition is turned round", operand
+        case ast.Compare(left=left, ops=[op], comparators=others) if type(op) in _COMPARISONS:
+            equal, turned = _COMPARISONS[type(op)]
+            yield "a comparison treats equal numbers in the other way", ast.Compare(left, [equal()], others)
+            yield "a comparison is turned round", ast.Compare(left, [turned()], others)
         case ast.IfExp(body=body, orelse=other):
-            yield f"always has `{_shortened(body)}`", body
-            yield f"always has `{_shortened(other)}`", other
+            yield "two cases are treated alike", body
+            yield "two cases are treated alike", other
         case ast.Constant(value=bool() as value):
-            yield "has a setting turned round", ast.Constant(not value)
+            yield "a setting is turned round", ast.Constant(not value)
+        case ast.Constant(value=int() | float() as value):
+            for number in sorted({value + 1, value - 1, 0, 2 * value, value / 2} - {value}):
+                yield "a fixed number is another one", ast.Constant(number)
         case ast.Tuple(elts=elements, ctx=ast.Load()) | ast.List(elts=elements) if len(elements) > 1:
-            yield "has the parts in reverse order", type(node)(elements[::-1], ast.Load())
+            yield "parts stand in reverse order", type(node)(elements[::-1], ast.Load())
         case ast.Name(id=name, ctx=ast.Load()) if name in names:
             for other in names:
                 if other != name:
-                    yield f"uses `{other}` in the place of `{name}`", ast.Name(other, ast.Load())
+                    yield f"`{other}` is used in one place where `{name}` belongs", ast.Name(other, ast.Load())
         case ast.Attribute(attr="T" | "mT", value=value):
-            yield f"does not transpose `{_shortened(value)}`", value
+            yield "an exchange of axes is left out", value
         case ast.Call(func=func, args=args, keywords=keywords):
-            name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
-            first = args[0] if args else getattr(func, "value", None)
-            if name in _DROPPED and isinstance(first, ast.expr):
-                yield f"leaves out `{name}`", first
-            for other in _OTHER_FUNCTIONS.get(name, []):
-                if isinstance(func, ast.Attribute):
-                    called = ast.Attribute(func.value, other, ast.Load())
-                    yield f"takes `{other}` in the place of `{name}`", ast.Call(called, args, keywords)
-            for number, keyword in enumerate(keywords):
-                rest = keywords[:number] + keywords[number + 1 :]
-                if keyword.arg in ("axis", "dim"):
-                    for axis in (-1, -2, 0, 1, None):
-                        along = [*rest, ast.keyword(keyword.arg, ast.Constant(axis))]
-                        over = f"along axis {axis}" if axis is not None else "on all numbers at once"
-                        yield f"applies `{name}` {over}", ast.Call(func, args, along)
-                yield f"does without `{keyword.arg}` of `{name}`", ast.Call(func, args, rest)
-            for number, (one, other) in enumerate(pairwise(args)):
-                if not all(isinstance(a, (ast.Constant, ast.UnaryOp)) for a in (one, other)):
-                    exchanged = [*args[:number], other, one, *args[number + 2 :]]
-                    yield f"has two arguments of `{name}` in each other's place", ast.Call(func, exchanged, keywords)
+            yield from _other_calls(func, args, keywords)
 
 
-def _other_number(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.expr]]:
-    match node:
-        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
-            for number in sorted({value + 1, value - 1, 0, 2 * value, value / 2} - {value}):
-                yield f"has {number:g} where another number belongs", ast.Constant(number)
+def _other_calls(func: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]) -> Iterator[tuple[str, ast.expr]]:
+    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", "")
+    first = args[0] if args else getattr(func, "value", None)
+    if isinstance(func, ast.Attribute) and not _is_module(func.value):  # a method
+        first = func.value
+    if name in _DROPPED and isinstance(first, ast.expr):
+        yield f"{_CALLED[name]} is left out", first
+    for other in _OTHER_FUNCTIONS.get(name, []):
+        if isinstance(func, ast.Attribute):
+            says = f"{_CALLED[other]} is taken where {_CALLED[name]} belongs"
+            yield says, ast.Call(ast.Attribute(func.value, other, ast.Load()), args, keywords)
+    what = _CALLED.get(name, "something")
+    for number, keyword in enumerate(keywords):
+        rest = keywords[:number] + keywords[number + 1 :]
+        if keyword.arg in ("axis", "dim"):
+            for axis in (-1, -2, 0, 1, None):
+                over = "along another axis" if axis is not None else "of all numbers at once"
+                along = [*rest, ast.keyword(keyword.arg, ast.Constant(axis))]
+                yield f"{what} is taken {over}", ast.Call(func, args, along)
+        else:
+            yield "a setting is left out", ast.Call(func, args, rest)
+    for number, (one, other) in enumerate(pairwise(args)):
+        if not all(isinstance(a, (ast.Constant, ast.UnaryOp)) for a in (one, other)):
+            exchanged = [*args[:number], other, one, *args[number + 2 :]]
+            yield "two inputs of a step stand in each other's place", ast.Call(func, exchanged, keywords)
 
 
-_MORE = {
-    "turns `{}` round: rows become columns": "np.swapaxes({}, -1, -2)",
-    "leaves out the signs of `{}`": "abs({})",
-    "gives `{}` the opposite sign": "-({})",
-    "sets what is negative in `{}` to 0": "({}) * (({}) > 0)",
-    "squares `{}`": "({}) ** 2",
-    "takes the tanh of `{}`": "np.tanh({})",
-    "divides `{}` by the sums of its rows": "({}) / ({}).sum(-1, keepdims=True)",
-    "brings the rows of `{}` to length 1": "({}) / ((({}) ** 2).sum(-1, keepdims=True) ** 0.5)",
-}
-
-
-def _more_than(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.expr]]:
-    """What may be done with an expression as well, and what the solution then does, in words."""
-    if isinstance(node, (ast.Call, ast.BinOp, ast.Name)) and not (isinstance(node, ast.Name) and node.id not in names):
-        text, short = ast.unparse(node), _shortened(node)
-        for name in names:
-            root, width = f"({text}) / {name}.shape[-1] ** 0.5", f"({text}) / {name}.shape[-1]"
-            yield f"divides `{short}` by the root of the width of `{name}`", ast.parse(root, mode="eval").body
-            yield f"divides `{short}` by the width of `{name}`", ast.parse(width, mode="eval").body
-        for says, more in _MORE.items():
-            yield says.format(short), ast.parse(more.replace("{}", text), mode="eval").body
-
-
-def _shortened(node: ast.expr) -> str:
-    text = ast.unparse(node)
-    return text if len(text) <= 30 else f"{text[:28]}…"
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("np", "torch", "math", "F", "nn")

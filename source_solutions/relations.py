@@ -1,8 +1,8 @@
 """What can be said of wrong answers that no misconception explains: only what is true of all of them.
 
-What they are beside the right ones, whatever led to it, or beside those of a misconception; and to which questions they
-are wrong. This text is read in front of each catalogue; its names begin with an underscore, for they stand in its
-namespace.
+What they are beside the right ones, whatever led to it, or beside those of a misconception; and where they are wrong,
+in functions whose names begin with `_where`. This text is read in front of each catalogue; its names begin with an
+underscore, for they stand in its namespace.
 """
 
 from itertools import combinations, permutations
@@ -106,6 +106,10 @@ def _is_lower(x):
     return x.ndim > 1 and not np.triu(x, 1).any()
 
 
+def _is_repeated(x):
+    return _same(x, np.broadcast_to(x[..., :1, :], x.shape))
+
+
 def _alike(given, right):
     return given.shape == right.shape and right.size > 3
 
@@ -159,7 +163,7 @@ _RELATIONS = {
     ),
     "not 0 above the diagonal, as the right one is": lambda g, r: _alike(g, r) and _is_lower(r) and not _is_lower(g),
     "the same in every row, where the rows should differ": lambda g, r: (
-        _alike(g, r) and g.ndim > 1 and g.shape[-2] > 1 and _same(g, np.broadcast_to(g[..., :1, :], g.shape))
+        _alike(g, r) and g.ndim > 1 and _is_repeated(g) and not _is_repeated(r)
     ),
 }
 for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
@@ -214,51 +218,87 @@ def _mistake_and_relation(pairs, asked, others):
     return found.pop() if len(found) == 1 else ""
 
 
-# what a question is, where all wrong answers and no right ones are given: arrays as (shape, is a mask, largest number)
+# where answers are wrong: what is asked there, by the names of the parameters, and nowhere else or hardly ever
+
+
+def _arrays(given):
+    return [np.asarray(v.detach() if hasattr(v, "detach") else v) for v in given.values() if hasattr(v, "shape")]
 
 
 def _some(holds):
-    return lambda arrays, numbers: any(holds(shape, is_mask, size) for shape, is_mask, size in arrays)
+    return lambda given: any(holds(x) for x in _arrays(given))
 
 
-_CONDITIONS = {
-    "an array has more than two axes": _some(lambda shape, is_mask, size: len(shape) > 2),
-    "an array has more than three axes": _some(lambda shape, is_mask, size: len(shape) > 3),
-    "an array has more than four axes": _some(lambda shape, is_mask, size: len(shape) > 4),
-    "no array has more than two axes": lambda arrays, numbers: all(len(shape) < 3 for shape, *_ in arrays),
-    "an array has a single axis": _some(lambda shape, is_mask, size: len(shape) == 1),
-    "there is a mask": _some(lambda shape, is_mask, size: is_mask),
-    "there is a mask with more than two axes": _some(lambda shape, is_mask, size: is_mask and len(shape) > 2),
-    "numbers are larger than 20, or smaller than -20": _some(lambda shape, is_mask, size: size > 20),
-    "an axis has size 1": _some(lambda shape, is_mask, size: 1 in shape),
-    "the first two arrays have the same shape": lambda arrays, numbers: (
-        len({a[0] for a in arrays[:2]}) == 1 < len(arrays)
+_CIRCUMSTANCES = {
+    "there is a mask": _some(lambda x: x.dtype.kind == "b"),
+    "there is a mask with batch axes": _some(lambda x: x.dtype.kind == "b" and x.ndim > 2),
+    "there are batch axes (an array has more than two axes)": _some(lambda x: x.ndim > 2),
+    "there are several batch axes (an array has more than three)": _some(lambda x: x.ndim > 3),
+    "there are no batch axes (no array has more than two axes)": lambda given: (
+        len(_arrays(given)) > 0 and not any(x.ndim > 2 for x in _arrays(given))
     ),
-    "the first two arrays differ in shape": lambda arrays, numbers: len(arrays) > 1 and arrays[0][0] != arrays[1][0],
-    "a width is odd": _some(lambda shape, is_mask, size: len(shape) > 0 and shape[-1] % 2 == 1),
-    "a number is negative": lambda arrays, numbers: any(n < 0 for n in numbers),
-    "a number is 0": lambda arrays, numbers: 0 in numbers,
-    "a number is 1": lambda arrays, numbers: 1 in numbers,
-    "a number is odd": lambda arrays, numbers: any(n % 2 == 1 for n in numbers),
-    "a number is larger than 1": lambda arrays, numbers: any(n > 1 for n in numbers),
-    "a number is no whole one": lambda arrays, numbers: any(n % 1 for n in numbers),
+    "an array has a single axis": _some(lambda x: x.ndim == 1),
+    "an axis has size 1": _some(lambda x: 1 in x.shape),
+    "numbers are beyond 20 or -20": _some(lambda x: x.dtype.kind in "iuf" and abs(x).max(initial=0) > 20),
+    "an array holds whole numbers as integers": _some(lambda x: x.dtype.kind in "iu"),
+    "an array is of float32": _some(lambda x: x.dtype == np.float32),
+    "a width is odd": _some(lambda x: x.ndim > 0 and x.shape[-1] % 2 == 1),
+    "all arrays have one and the same shape": lambda given: (
+        len(_arrays(given)) > 1 == len({x.shape for x in _arrays(given)})
+    ),
+    "the arrays do not all have the same shape": lambda given: len({x.shape for x in _arrays(given)}) > 1,
 }
-_OF_ONE = ("axes", "mask", "axis")  # what is said of a single wrong answer, too
-_RIGHT_BESIDE = 3  # right answers, where it is said of which questions the wrong ones are
+_OF_NUMBERS = {
+    "negative": lambda n: n < 0,
+    "0": lambda n: n == 0,
+    "1": lambda n: n == 1,
+    "larger than 1": lambda n: n > 1,
+    "odd": lambda n: n % 2 == 1,
+    "even": lambda n: n % 2 == 0,
+    "not a whole number": lambda n: n % 1 != 0,
+}
+_RIGHT_ELSEWHERE = 2  # right answers at least, and as many wrong or right ones beside them
+_MOST_VALUES = 8  # different ones of a parameter that chooses
+
+
+def _circumstances(asked):
+    """What may be the matter where answers are wrong: words and a function of what is given by name."""
+    yield from _CIRCUMSTANCES.items()
+    for name in dict.fromkeys(n for given in asked for n in given):
+        values = [given[name] for given in asked if name in given]
+        if any(v is None for v in values):
+            yield f"`{name}` is given", lambda given, name=name: given.get(name) is not None
+            yield f"`{name}` is not given", lambda given, name=name: given.get(name) is None
+        elif all(isinstance(v, (bool, str)) for v in values) and len({*values}) <= _MOST_VALUES:
+            for value in sorted({*values}):
+                yield f"`{name}` is {value!r}", lambda given, name=name, value=value: given.get(name) == value
+        elif all(isinstance(v, (int, float)) for v in values):
+            for says, holds in _OF_NUMBERS.items():
+                yield f"`{name}` is {says}", lambda given, name=name, holds=holds: bool(holds(given.get(name, 0.5)))
+        elif all(isinstance(v, (str, list, tuple)) for v in values):
+            yield f"`{name}` is empty", lambda given, name=name: len(given.get(name, "?")) == 0
 
 
 @description
-def _just_where(pairs, asked, others):
-    known = [(is_right, about) for is_right, about in asked if about]
-    right = sum(is_right for is_right, _ in known)
-    for says, holds in _CONDITIONS.items() if right >= _RIGHT_BESIDE else []:
-        if len(known) - right >= (1 if any(word in says for word in _OF_ONE) else 2) and all(
-            holds([a for a in about if isinstance(a, tuple)], [a for a in about if isinstance(a, (int, float))])
-            != is_right
-            for is_right, about in known
-        ):
-            return f"Of all that was asked, your answers are wrong just where {says}."
-    return ""
+def _where(pairs, asked, others):
+    if any(given is None for is_right, given in asked if not is_right):
+        return ""
+    known = [(is_right, given) for is_right, given in asked if given is not None]
+    wrong, best = sum(not is_right for is_right, _ in known), {}
+    if len(known) < 2 * _RIGHT_ELSEWHERE:
+        return ""
+    for says, holds in _circumstances([given for _, given in known]):
+        there = frozenset(n for n, (_, given) in enumerate(known) if holds(given))
+        is_all = all(is_right or n in there for n, (is_right, _) in enumerate(known))
+        if wrong and is_all and wrong >= len(there) / 2 and len(known) - len(there) >= _RIGHT_ELSEWHERE:
+            best.setdefault(there, []).append(says)
+    if not best:
+        return ""
+    there = min(best, key=len)
+    if sum(len(other) == len(there) for other in best) > 1 or len(best[there]) > 2:  # it may be any of these
+        return ""
+    here = f"{wrong} of {len(there)} {'is' if wrong == 1 else 'are'} wrong"
+    return f"As far as we saw, your answers are right except where {' and '.join(best[there])}; there {here}."
 
 
 @description

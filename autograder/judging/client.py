@@ -20,11 +20,10 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
+from autograder.judging.trials import Call, call_of
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 from autograder.text import shown_text
@@ -38,9 +37,7 @@ EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they l
 class Entry:
     """One recorded answer: which check asked, what was asked (a digest), and the value or the exception.
 
-    `changed` names the arguments that the call changed in place; `asked` says what was given to it: of an array its
-    shape, whether it is a mask, and its largest number without sign; of a number that number; None for all else. It is
-    noted where trusted answers are recorded.
+    `changed` names the arguments that the call changed in place; `asked` is the call where a client keeps calls.
     """
 
     check: str
@@ -48,7 +45,7 @@ class Entry:
     value: Any = None
     error: str | None = None
     changed: tuple[str, ...] = ()
-    asked: tuple[Any, ...] = ()
+    asked: Call | None = None
 
     @property
     def is_value(self) -> bool:
@@ -140,7 +137,7 @@ class Client:
     the bytes left for its answers. `exchanges` are those of this test cell so far; `replayed` begins with what was
     exchanged for it before it ran. `latest` is the call whose answer was read last, where there is one. `is_told` says
     that all it learnt is in the exchanges, `is_new` that the student's process still holds what an earlier test cell's
-    proxies stand for.
+    proxies stand for; `keeps_calls` that the transcript says what was given to each call.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -158,6 +155,7 @@ class Client:
     replayed: deque[Exchange] = field(default_factory=deque)
     is_told: bool = True
     is_new: bool = True
+    keeps_calls: bool = False
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
@@ -367,8 +365,7 @@ class Client:
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
         said = None if error is None else f"{error.type_name or error.verdict}: {error.message}"
-        given = [*promise.details.get("args", ()), *promise.details.get("kwargs", {}).values()]
-        asked = tuple(map(_summary, given)) if isinstance(self.transport, LocalTransport) else ()
+        asked = call_of(promise) if self.keeps_calls else None
         self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed, asked))
 
     # what test cells use
@@ -399,12 +396,3 @@ class Client:
 
     def restore(self) -> None:
         self.arrange({"op": "restore"})
-
-
-def _summary(value: Any) -> Any:
-    if type(value).__module__.partition(".")[0] == "torch" and hasattr(value, "detach"):  # no proxy, which has any name
-        value = value.detach().cpu().numpy()
-    if isinstance(value, np.ndarray):
-        size = float(abs(value).max(initial=0)) if value.dtype.kind in "iuf" else 0.0
-        return value.shape, value.dtype.kind == "b", size
-    return value if isinstance(value, (int, float)) else None

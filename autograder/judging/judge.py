@@ -15,7 +15,6 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from typing import Any
 
 from autograder.judging.client import Client
@@ -23,7 +22,6 @@ from autograder.judging.diagnosis import DIAGNOSIS_SECONDS, diagnosed
 from autograder.judging.job import Job
 from autograder.judging.problems import StudentGone, StudentProblem, raised
 from autograder.judging.proxies import Proxy
-from autograder.judging.recognition import recognise
 from autograder.judging.reference import Judged
 from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
@@ -33,7 +31,7 @@ from autograder.judging.variants import value_for
 from autograder.notebook.names import bound_names
 from autograder.notebook.rebuild import RebuiltCell, to_content
 from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
-from autograder.sandbox.inside.workspace import OutOfTime
+from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
 from autograder.text import shown_text
 
@@ -42,7 +40,6 @@ MOST_CLEAN_BYTES = 4_000_000
 OUTPUT_BYTES = 1_000  # that each output weighs at least: showing it costs a millisecond
 PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
-DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIAL_SECONDS = 0.5  # of the student's process, and of computing here, in which inputs are cut down
 MOST_RIGHT = 4  # variants that are asked whether an input is allowed
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's

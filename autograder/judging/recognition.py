@@ -148,13 +148,6 @@ def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -
     return given
 
 
-def begins_like(student: list[Entry], variant: list[Entry], atol: float) -> bool:
-    """Whether the student gives all that a variant answered, or also an error where it does, and not errors alone."""
-    given = by_question(student)
-    both = [(given[question], entry) for question, entry in by_question(variant).items() if question in given]
-    return any(not e.error for _, e in both) and all((g.error and e.error) or same(g, e, atol) for g, e in both)
-
-
 def without_form(transcript: list[Entry], reference: list[Entry]) -> list[Entry]:
     """What counts where a test cell observes what answers lead to: that, and the errors.
 

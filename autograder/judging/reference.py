@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -12,7 +11,6 @@ from functools import cached_property, partial
 from typing import Any
 
 from autograder.judging.client import Client, Exchange
-from autograder.judging.recognition import Answer, answers_beside
 from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, Source, TestCell
 from autograder.judging.transports import LocalTransport
@@ -21,7 +19,6 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 MOST_KEPT_BYTES = 256 * 1024**2  # of questions and answers, for all test cells of a set
 MOST_KEPT_OUTCOMES = 2000
-MOST_PAIRS = 5000  # of two mistakes at once that are kept for a test cell
 TRUSTED_SECONDS = 600.0  # for a call of the reference or of a variant
 
 
@@ -85,7 +82,6 @@ class Judged(Source):
         self._runs: dict[tuple[Any, ...], Outcome] = {}
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
         self._of_student: tuple[str | None, dict[str, Any]] = None, {}
-        self._pairs: dict[tuple[str, int], tuple[Iterator[Variant], list[tuple[Variant, Answer]]]] = {}
 
     @cached_property
     def own_id(self) -> str:
@@ -137,6 +133,7 @@ class Judged(Source):
 
         def make() -> Outcome:
             client = self._client(test, self.namespace_for(test, student_id))
+            client.keeps_calls = True
             return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), learns=True)
 
         is_own = student_id == self.own_id or not test.is_personal
@@ -148,58 +145,33 @@ class Judged(Source):
         return outcome
 
     def variant_outcomes(
-        self,
-        test: TestCell,
-        variants: list[Variant],
-        seed: int,
-        student_id: str,
-        only_data: bool = False,
-        is_kept: bool = True,
-        **settings: Any,
+        self, test: TestCell, variants: list[Variant], seed: int, student_id: str, only_data: bool = False
     ) -> Iterator[tuple[Variant, Outcome]]:
-        """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads.
-
-        `settings` are further fields of `Session`.
-        """
+        """What the test cell says about each variant, on the same inputs; with `only_data`, just what it reads."""
         names = self.namespace_for(test, student_id)
 
         def make(variant: Variant) -> Outcome:
-            try:
-                with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
-                    client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
-            except Exception:
-                if variant.value is not None:
-                    raise
-                return Outcome()  # a general change after which the cell does not run
-            client.sources[variant.exercise] = variant.source
-            if only_data:
-                client.get(list(test.names))
-                return Outcome(transcript=client.transcript)
-            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), **settings)
+            with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
+                own = {variant.exercise: value_for(variant, names, student_id)}
+            return self.outcome_with(test, {**names, **own}, {variant.exercise: variant.source}, seed, only_data)
 
         for variant in variants:
-            key = test.grade_id, seed, variant.exercise, variant.name, *settings
-            yield variant, self._run(key if is_kept and not test.is_personal else None, partial(make, variant))
+            key = None if test.is_personal else (test.grade_id, seed, variant.exercise, variant.name)
+            yield variant, self._run(key, partial(make, variant))
 
-    def first_wrong_of_pairs(
-        self, test: TestCell, seed: int, seconds: float
-    ) -> tuple[list[tuple[Variant, Answer]], bool]:
-        """For each two mistakes at once the first answer that they make wrong, and whether all were run.
-
-        What is run is kept, and the next call goes on for so many `seconds` of computing.
-        """
-        names = sorted(test.solution_names & test.names)
-        every = (variant for name in names for variant in self.catalogue.pairs_of(name))
-        variants, found = self._pairs.setdefault((test.grade_id, seed), (every, []))
-        expected, end = self.reference_outcome(test, seed, self.own_id), time.process_time() + seconds
-        limits: dict[str, Any] = {"stops": True, "check_seconds": seconds}
-        for variant in variants if len(found) < MOST_PAIRS else ():
-            ((_, outcome),) = self.variant_outcomes(test, [variant], seed, self.own_id, is_kept=False, **limits)
-            wrong = (a for a in answers_beside(outcome.transcript, expected.transcript) if not a.is_right)
-            if (first := next(wrong, None)) is not None and not first.given.error:
-                found.append((variant, first))
-            if len(found) == MOST_PAIRS:
-                break
-            if time.process_time() > end:
-                return found, False
-        return found, True
+    def outcome_with(
+        self,
+        test: TestCell,
+        names: dict[str, Any],
+        sources: dict[str, str],
+        seed: int,
+        only_data: bool = False,
+        **settings: Any,
+    ) -> Outcome:
+        """What the test cell says about these values, made by these texts; `settings` are fields of `Session`."""
+        client = self._client(test, names)
+        client.sources.update(sources)
+        if only_data:
+            client.get(list(test.names))
+            return Outcome(transcript=client.transcript)
+        return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), **settings)

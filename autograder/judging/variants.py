@@ -19,7 +19,7 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 class Variant:
     """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it.
 
-    Without a value the cell is still to be run.
+    Without a value the cell is still to be run. `also` is the sentence for a second mistake.
     """
 
     name: str
@@ -29,6 +29,7 @@ class Variant:
     is_right: bool
     says: str = ""
     whole_cell: bool = False
+    also: str = ""
 
 
 @dataclass
@@ -57,6 +58,7 @@ class Catalogue:
         self.descriptions: list[Callable[..., str]] = []
         self.where = where
         self._makers: list[Callable[[Any, str], Any]] = []
+        self._edits: list[dict[str, str]] = []
         self._general: dict[str, list[Variant]] = {}
         self._reference, self._solution_text = reference, solution_text
         try:
@@ -94,6 +96,7 @@ class Catalogue:
             whole_cell = True
             name = details["name"] if kind == "edited" else value.__name__
             if kind == "edited":
+                self._edits += [details] if says else []
                 source = self._edited(name, exercise, details["old"], details["new"], solution_text(exercise))
             elif details["based_on"]:
                 source = self._based_on(name, details["based_on"], sources[name], solution_text(exercise))
@@ -136,32 +139,30 @@ class Catalogue:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
         return namespace[exercise]
 
-    def general_of(self, exercise: str) -> list[Variant]:
-        """Wrong variants of any exercise, for this one; made when they are first asked for."""
+    def changes_of(self, exercise: str) -> list[Variant]:
+        """General changes of the reference for this exercise, made when they are first asked for."""
         if exercise not in self._general:
-            right = Variant(
-                "", exercise, self._reference[exercise], self._solution_text(exercise), True, whole_cell=True
-            )
-            self._general[exercise] = list(self._changed(right, "Your answers are those {}."))
+            value, cell = self._reference[exercise], self._solution_text(exercise)
+            made = [pair for make in self._makers for pair in make(value, cell)]
+            self._general[exercise] = [
+                Variant("a_general_change", exercise, None, new, False, says, True)
+                if isinstance(new, str)
+                else Variant("a_general_change", exercise, new, cell, False, says)
+                for says, new in made
+            ]
         return self._general[exercise]
 
     def pairs_of(self, exercise: str) -> Iterator[Variant]:
-        """Two mistakes at once: each wrong variant of this exercise with each general change."""
-        for variant in self.wrong_of({exercise}):
-            says = variant.says.replace("{", "{{").replace("}", "}}")
-            begin = "Your answers are those of a mistake that we know, and of something more. The mistake: "
-            says = f"{begin}{says} More: they are those {{}}."
-            yield from self._changed(variant, says)
-
-    def _changed(self, variant: Variant, says: str) -> Iterator[Variant]:
-        for make in self._makers:
-            for number, (clause, made) in enumerate(make(variant.value, variant.source)):
-                name = "_".join(filter(None, [variant.name, make.__name__.strip("_"), str(number)]))
-                is_text = isinstance(made, str)
-                if is_text and not variant.whole_cell:  # its steps are not those of the reference
-                    break
-                about = None if is_text else made, made if is_text else variant.source, False, says.format(clause)
-                yield Variant(name, variant.exercise, *about, is_text)
+        """Two mistakes of the catalogue at once: cells with a mistake, and in them the edit that makes another."""
+        known = [v for v in self.wrong_of({exercise}) if v.whole_cell]
+        places = {variant.name: place for place, variant in enumerate(known)}
+        for edit in (e for e in self._edits if e["exercise"] == exercise):
+            for variant in known:
+                is_new = variant.source.count(edit["old"]) == 1 and variant.says != edit["says"]
+                is_edit = any(e["name"] == variant.name for e in self._edits)
+                if is_new and not (is_edit and places[variant.name] >= places[edit["name"]]):  # each two once
+                    text = variant.source.replace(edit["old"], edit["new"])
+                    yield Variant("two_at_once", exercise, None, text, False, variant.says, True, edit["says"])
 
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]
@@ -213,9 +214,19 @@ def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> A
     own = value.__globals__ if isinstance(value, FunctionType) else {}
     used = used_names(variant.source) - bound_names(variant.source)
     others = {n: v for n, v in reference.items() if n in used and not callable(v) and v is not own.get(n)}
-    if is_function and value is not None and not (own and others):
+    if is_function and not (own and others):
         return value
-    namespace = {**own, **others} if own else {**reference, "student_id": student_id}
+    namespace = {**own, **others} if is_function else {**reference, "student_id": student_id}
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
     return namespace[variant.exercise if variant.whole_cell else variant.name]
+
+
+def names_of(variant: Variant, reference: dict[str, Any], student_id: str) -> dict[str, Any]:
+    """What a general change puts in place of names of the reference; its cell may raise anything."""
+    if variant.value is not None:
+        return {variant.exercise: variant.value}
+    namespace = {**reference, "student_id": student_id}
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
+    return {name: namespace[name] for name in bound_names(variant.source) if name in namespace}

@@ -441,6 +441,16 @@ def nearly_equal_is_a_tie(q, K, V):
 
 @wrong(
     "argmax_attention",
+    says="Products that differ by little count as equal in your function, because they are rounded or given a "
+    "margin, so that an earlier key beats a better one; only the largest product wins.",
+)
+def close_to_the_best_is_a_tie(q, K, V):
+    scores = K @ q
+    return V[int(np.argmax(np.isclose(scores, scores.max())))]
+
+
+@wrong(
+    "argmax_attention",
     says="You take the argmax of a softmax in which large products overflow; the products themselves show which is"
     " largest.",
 )

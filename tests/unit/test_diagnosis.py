@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 from pathlib import Path
 
 import numpy as np
@@ -9,14 +10,21 @@ import pytest
 from nbformat import v4
 
 from autograder.judging.client import Client
-from autograder.judging.diagnosis import diagnosed
+from autograder.judging.diagnosis import _first_check, _what_all_say, diagnosed
 from autograder.judging.reference import Judged
 from autograder.judging.session import run_test_cell
 from autograder.judging.transports import LocalTransport
+from autograder.results import Check
 
 SOLUTIONS = Path(__file__).parents[2] / "source_solutions"
 BEGIN = "def weighted(a, b, scale=2.0):\n"
-CELL = f"import numpy as np\n\n{BEGIN}    products = a @ np.swapaxes(b, -1, -2)\n    return products / scale"
+CELL = f"""import numpy as np
+
+{BEGIN}    ### BEGIN SOLUTION
+    turned = np.swapaxes(b, -1, -2)
+    products = a @ turned
+    return products / scale
+    ### END SOLUTION"""
 TESTS = """### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check
 
@@ -32,11 +40,10 @@ def _(rng):
 def _(rng):
     agrees(weighted, cases=[(rng.normal(size=(2, 2, 3, 4)), rng.normal(size=(2, 2, 3, 4))) for _ in range(3)])
 ### END HIDDEN TESTS"""
-CATALOGUE = """from autograder.catalogue import wrong
+CATALOGUE = """from autograder.catalogue import edited
 
-@wrong("weighted", says="You multiply by the scale.")
-def multiplied(a, b, scale=2.0):
-    return a @ np.swapaxes(b, -1, -2) * scale
+edited("weighted", "multiplied", "products / scale", "products * scale", says="You multiply by the scale.")
+edited("weighted", "upside_down", "a @ turned", "a[..., ::-1, :] @ turned", says="You read the rows from the end.")
 """
 RIGHT = "a @ np.swapaxes(b, -1, -2) / scale"
 
@@ -77,21 +84,20 @@ def said(source: Judged, body: str) -> list[str]:
         ),
         (
             "return scale / (a @ np.swapaxes(b, -1, -2))",
-            "Your answers are those of a solution that has one change: in what it returns, it has the two sides of an "
-            "operation in each other's place.",
+            "Your answers are those of a solution in which a quotient is turned upside down.",
         ),
         (
             f"return np.exp({RIGHT})",
             "Where your answer is wrong, it is the right one after taking the exponential.",
         ),
         (
-            "return np.abs(a) @ np.swapaxes(b, -1, -2) * scale",
-            "Your answers are those of a mistake that we know, and of something more. The mistake: You multiply by the "
-            "scale. More: they are those for another `a`: the one given, without the signs.",
+            "return a[..., ::-1, :] @ np.swapaxes(b, -1, -2) * scale",
+            "Two mistakes at once give your answers. You multiply by the scale. And: You read the rows from the end.",
         ),
         (
             f"return {RIGHT} + (0 if a.ndim < 4 else np.sin(np.arange(3)) * a.max())",
-            "Of all that was asked, your answers are wrong just where an array has more than three axes.",
+            "As far as we saw, your answers are right except where there are several batch axes (an array has more "
+            "than three); there 1 of 1 is wrong.",
         ),
     ],
 )
@@ -102,10 +108,40 @@ def test_what_is_said_is_true_of_all_answers(source: Judged, body: str, sentence
 def test_of_one_check_only_that_check_is_spoken_of(source: Judged) -> None:
     body = f"return a @ np.swapaxes(b, -1, -2) * scale if a.ndim < 3 else np.cos({RIGHT} * a.max())"
     assert said(source, body) == [
-        "In the check “tables” your answers are those of this mistake: You multiply by the scale."
+        "In the check “tables” alone your answers are those of this mistake: You multiply by the scale."
     ]
 
 
 def test_nothing_is_said_of_answers_that_are_like_nothing(source: Judged) -> None:
     assert said(source, "return np.cos(a.sum() + np.arange(len(a) * len(b))).reshape(len(a), len(b))") == []
     assert said(source, "return 0.0") == []
+
+
+def test_where_nothing_explains_the_answers_the_first_check_that_fails_is_told() -> None:
+    def told(*verdicts: str) -> list[str]:
+        checks = [Check(f"property {n}", 1, verdict) for n, verdict in enumerate(verdicts)]
+        return [sentence for _, sentence in _first_check(checks)]
+
+    begin = "We know no mistake that gives all your answers; this much is seen: "
+    assert told("passed", "failed") == [f"{begin}they are right in every check but “property 1”."]
+    assert told("passed", "failed", "failed") == [
+        f"{begin}1 of 3 checks hold, and the first in which they are wrong is “property 1”."
+    ]
+    assert told("failed", "failed") == told("timeout", "passed") == []
+
+
+def test_several_things_that_give_the_same_answers_are_not_told_one_from_the_other() -> None:
+    one, other, third = (f"for another `{name}`" for name in "abc")
+    assert [s for _, s in _what_all_say([(one, ""), (other, "")])] == [
+        f"Your answers are those {one}; what comes out is the same as {other}."
+    ]
+    assert _what_all_say([(one, ""), (other, ""), (third, "")]) == []
+    both = [s for _, s in _what_all_say([("First.", "Second."), ("Second.", "Third.")])]
+    assert both == ["Two mistakes at once give your answers. One of them: Second."]
+
+
+def test_general_changes_say_nothing_that_students_were_not_given(source: Judged) -> None:
+    said = [variant.says for variant in source.catalogue.changes_of("weighted")]
+    assert len(said) > 100
+    assert {word for text in said for word in re.findall("`(.*?)`", text)} == {"a", "b", "scale", ".T"}
+    assert not any("products" in text or "turned)" in text for text in said)
