@@ -174,7 +174,7 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
 _BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
 _BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
-_ENOUGH = 3  # wrong numbers, of all answers together, that a relation has to explain; of a single answer twice as many
+_ENOUGH = 3  # different numbers, of all wrong answers together, that a relation has to explain; of a single answer twice as many
 
 
 def _by_part(pairs):
@@ -186,9 +186,16 @@ def _by_part(pairs):
     return {name: [(g, r) for g, r in both if not _same(g, r)] for name, both in whole.items()}, whole
 
 
+def _are_telling(given, enough):
+    """Whether there are enough different numbers, or zeros and ones in a pattern: much becomes NaN, or all zeros."""
+    numbers = np.concatenate([x[np.isfinite(x)] for x in given]) if given else np.empty(0)
+    different = len(np.unique(numbers.round(6)))
+    return different >= enough or (different == 2 and set(numbers) == {0.0, 1.0} and len(numbers) >= 4 * enough)
+
+
 def _holding(relations, pairs):
     for name, wrong in _by_part(pairs)[0].items():
-        if sum(min(g.size, r.size) for g, r in wrong) >= (_ENOUGH if len(wrong) > 1 else 2 * _ENOUGH):
+        if _are_telling([g for g, _ in wrong], _ENOUGH if len(wrong) > 1 else 2 * _ENOUGH):
             for says, holds in relations.items():
                 if all(_holds(holds, g, r) for g, r in wrong):
                     yield name, says

@@ -126,7 +126,7 @@ class Search:
                 if (variant.says, variant.also) not in fits and self._fits(variant):
                     fits[variant.says, variant.also] = variant
             if fits:
-                return _what_all_say(list(fits))
+                return _what_all_say(list(fits.values()))
         return []
 
     def _fits(self, variant: Variant) -> bool:
@@ -163,14 +163,19 @@ class Search:
         return not given.error and close(given.value, value, self.atol)
 
 
-def _what_all_say(said: list[tuple[str, str]]) -> Said:
-    """One thing where one alone explains the answers, of two equal ones both, of pairs what is in all of them."""
-    if not said[0][1]:
-        also = [f"; what comes out is the same as {says}" for says, _ in said[1:2]]
-        return [("a_change", f"Your answers are those {said[0][0]}{''.join(also)}.")] if len(said) < 3 else []
-    if len(said) == 1:
-        return [("two_at_once", f"Two mistakes at once give your answers. {said[0][0]} And: {said[0][1]}")]
-    common = set(said[0]).intersection(*said[1:])
+def _what_all_say(fits: list[Variant]) -> Said:
+    """One thing where it alone explains the answers, of pairs what is in all of them.
+
+    A changed step is often the same as a changed argument, which says it in the words of the task.
+    """
+    arguments = [v for v in fits if v.value is not None]
+    steps = [v for v in fits if v.value is None and not v.also]
+    if arguments or steps:
+        is_one = len(arguments) < 2 and len(steps) < 2
+        return [("a_change", f"Your answers are those {(arguments or steps)[0].says}.")] if is_one else []
+    if len(fits) == 1:
+        return [("two_at_once", f"Two mistakes at once give your answers. {fits[0].says} And: {fits[0].also}")]
+    common = {fits[0].says, fits[0].also}.intersection(*({v.says, v.also} for v in fits))
     return [("one_of_two", f"Two mistakes at once give your answers. One of them: {says}") for says in sorted(common)]
 
 
@@ -203,14 +208,16 @@ def _form(call: Call) -> tuple[Any, ...]:
 
 
 def _different_numbers(answer: Answer) -> int:
+    """How many there are that are wrong; NaN and infinities come from all kinds of mistakes and do not count."""
     given, right, found = parts_of(answer.given), parts_of(answer.right), 0
     for name, mine in given.items():
         theirs = right.get(name, np.empty(0))
         apart = mine.ravel()
         if mine.shape == theirs.shape:
             apart = mine[~np.isclose(mine, theirs, rtol=1e-4, atol=1e-6, equal_nan=True)]
+        apart = apart[np.isfinite(apart)]
         found += len(np.unique(apart.round(4))) if set(np.unique(apart)) - {0.0, 1.0} else apart.size
-    return max(found, 1)
+    return found if given else 1
 
 
 # ------------------------------------------------------------------------- what is true of the answers

@@ -28,6 +28,7 @@ UNNAMED = {
 }
 """Sets with wrong answers of which nothing is said yet, and how many at most; the others have none."""
 LEAST_NAMED = 0.95
+ONLY_WHERE = "first_check"  # which says where it shows, and of no mistake
 WORTHLESS = 3
 
 
@@ -68,7 +69,7 @@ def judged(name: str) -> Judged:
         number = int(result.student.removeprefix("s-"))
         if any(e.kind == "auto" and (e.score is None or e.score < e.points) for e in result.exercises):
             found.lost.add(number)
-        if any(e.misconceptions for e in result.exercises):
+        if any(not m.name.startswith(ONLY_WHERE) for e in result.exercises for m in e.misconceptions):
             found.named.add(number)
     return found
 

@@ -14,6 +14,7 @@ from autograder.judging.diagnosis import _first_check, _what_all_say, diagnosed
 from autograder.judging.reference import Judged
 from autograder.judging.session import run_test_cell
 from autograder.judging.transports import LocalTransport
+from autograder.judging.variants import Variant
 from autograder.results import Check
 
 SOLUTIONS = Path(__file__).parents[2] / "source_solutions"
@@ -131,12 +132,17 @@ def test_where_nothing_explains_the_answers_the_first_check_that_fails_is_told()
 
 
 def test_several_things_that_give_the_same_answers_are_not_told_one_from_the_other() -> None:
-    one, other, third = (f"for another `{name}`" for name in "abc")
-    assert [s for _, s in _what_all_say([(one, ""), (other, "")])] == [
-        f"Your answers are those {one}; what comes out is the same as {other}."
-    ]
-    assert _what_all_say([(one, ""), (other, ""), (third, "")]) == []
-    both = [s for _, s in _what_all_say([("First.", "Second."), ("Second.", "Third.")])]
+    def told(*variants: Variant) -> list[str]:
+        return [sentence for _, sentence in _what_all_say([*variants])]
+
+    def change(says: str, value: object = None, also: str = "") -> Variant:
+        return Variant("change", "weighted", value, "", False, says, also=also)
+
+    step, argument = change("of a solution in which A"), change("for another `a`", value=abs)
+    assert told(step) == ["Your answers are those of a solution in which A."]
+    assert told(step, argument) == told(argument) == ["Your answers are those for another `a`."]
+    assert told(step, change("of a solution in which B"), argument) == told(argument, argument) == []
+    both = told(change("First.", also="Second."), change("Second.", also="Third."))
     assert both == ["Two mistakes at once give your answers. One of them: Second."]
 
 
