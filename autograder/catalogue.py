@@ -56,11 +56,10 @@ def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 
 
 def description(function: Callable[..., str]) -> Callable[..., str]:
-    """Decorator: `function(pairs, asked, others)` says in a sentence what is true of wrong answers, "" for nothing.
+    """Decorator: `function(answers, others, checks)` says what is true of wrong answers, "" for nothing.
 
-    `pairs` are a wrong answer and the right one, each as {what it is called: array of floats}. `asked` are for each
-    answer whether it is right, and what was given by the names of the parameters, None where that is unknown. `others`
-    are for each misconception its sentence and what it answers in place of the wrong answers.
+    It is given each `recognition.Answer`, what each misconception (a `Variant`) answers to the questions, and the
+    verdicts. The first that says something is shown.
     """
     _register("description", say=function)
     return function

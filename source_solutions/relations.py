@@ -1,16 +1,20 @@
 """What can be said of wrong answers that no misconception explains: only what is true of all of them.
 
-What they are beside the right ones, whatever led to it, or beside those of a misconception; and where they are wrong,
-in functions whose names begin with `_where`. This text is read in front of each catalogue; its names begin with an
-underscore, for they stand in its namespace.
+What they are beside the right ones, whatever led to it, or beside those of a misconception; where they are wrong; and
+which check shows it. This text is read in front of each catalogue, in whose namespace its names stand; they begin with
+an underscore.
 """
 
+import inspect
 from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from autograder.catalogue import description
+from autograder.judging.diagnosis import explains, wrong_numbers
+from autograder.judging.proxies import Proxy
+from autograder.judging.recognition import numbers_in
 
 if TYPE_CHECKING:  # read in front of this
     from changes import _ALIKE
@@ -174,7 +178,9 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
 _BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
 _BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
-_ENOUGH = 3  # different numbers, of all wrong answers together, that a relation has to explain; of a single answer twice as many
+_ENOUGH = (
+    3  # different numbers, of all wrong answers together, that a relation has to explain; of one answer twice that
+)
 
 
 def _by_part(pairs):
@@ -209,23 +215,54 @@ def _holds(holds, given, right):
             return False
 
 
-@description
-def _relation(pairs, asked, others):
+def _told(answers):
+    """Those that are wrong and no error; what a check observed of them is none."""
+    wrong = [a for a in answers if not a.is_right and not a.right.is_observed]
+    return [a for a in wrong if not a.given.error and not a.right.error]
+
+
+def _parts(entry):
+    """The arrays of floats in an answer, and what they are called; none where there is something else in it."""
+    value = entry.value
+    if isinstance(value, dict):
+        named = {f'your "{key}"': item for key, item in value.items()}
+    elif isinstance(value, (tuple, list)) and any(hasattr(v, "shape") and not isinstance(v, Proxy) for v in value):
+        named = {f"value {number} of those you return": item for number, item in enumerate(value, 1)}
+    else:
+        named = {f'your "{entry.key.split(" ", 2)[2]}"' if entry.is_value else "your answer": value}
+    found = {}
+    for name, item in named.items():
+        numbers = numbers_in(item)
+        if not 0 < numbers.size <= _MOST_NUMBERS:
+            return {}
+        try:
+            found[name] = numbers.reshape(np.shape(item))
+        except ValueError:  # a list whose rows have different lengths
+            return {}
+    return found
+
+
+def _relation(answers):
+    pairs = [(_parts(a.given), _parts(a.right)) for a in _told(answers)]
     return next((f"Where {part} is wrong, it is {says}." for part, says in _holding(_BESIDE, pairs)), "")
 
 
-@description
-def _mistake_and_relation(pairs, asked, others):
-    made = {says: _made(change) for says, change in _ANSWERS.items()}
-    found = {
-        f"Two things at once: {mistake} And what comes of it, you return {says}."
-        for mistake, answers in (others if len(pairs) > 1 else [])
-        for _, says in _holding(made, [(given, other) for (given, _), other in zip(pairs, answers, strict=True)])
-    }
-    return found.pop() if len(found) == 1 else ""
-
-
 # where answers are wrong: what is asked there, by the names of the parameters, and nowhere else or hardly ever
+
+
+def _given(call):
+    """What was given to a call, by the names of the parameters; None where that is not known."""
+    path, args, kwargs = call or ("", (), {})
+    root, *rest = path.split("()")
+    function, first = globals().get(root), ()
+    if len(rest) > 1:  # an object's method, or the object itself is called
+        function, first = getattr(function, rest[0].removeprefix(".") or "forward", None), ("self",)
+    try:
+        bound = inspect.signature(function).bind(*first, *args, **kwargs)
+    except (TypeError, AttributeError):
+        return None
+    bound.apply_defaults()
+    return {name: value for name, value in bound.arguments.items() if name != "self"}
 
 
 def _arrays(given):
@@ -265,6 +302,7 @@ _OF_NUMBERS = {
     "not a whole number": lambda n: n % 1 != 0,
 }
 _RIGHT_ELSEWHERE = 2  # right answers at least, and as many wrong or right ones beside them
+_MOST_NUMBERS = 20_000  # of an answer: of larger ones nothing is said
 _MOST_VALUES = 8  # different ones of a parameter that chooses
 
 
@@ -286,32 +324,79 @@ def _circumstances(asked):
             yield f"`{name}` is empty", lambda given, name=name: len(given.get(name, "?")) == 0
 
 
-@description
-def _where(pairs, asked, others):
+def _where(answers):
+    asked = [(a.is_right, _given(a.right.asked)) for a in answers]
     if any(given is None for is_right, given in asked if not is_right):
         return ""
     known = [(is_right, given) for is_right, given in asked if given is not None]
-    wrong, best = sum(not is_right for is_right, _ in known), {}
+    bad, best = sum(not is_right for is_right, _ in known), {}
     if len(known) < 2 * _RIGHT_ELSEWHERE:
         return ""
     for says, holds in _circumstances([given for _, given in known]):
         there = frozenset(n for n, (_, given) in enumerate(known) if holds(given))
         is_all = all(is_right or n in there for n, (is_right, _) in enumerate(known))
-        if wrong and is_all and wrong >= len(there) / 2 and len(known) - len(there) >= _RIGHT_ELSEWHERE:
+        if bad and is_all and bad >= len(there) / 2 and len(known) - len(there) >= _RIGHT_ELSEWHERE:
             best.setdefault(there, []).append(says)
     if not best:
         return ""
     there = min(best, key=len)
     if sum(len(other) == len(there) for other in best) > 1 or len(best[there]) > 2:  # it may be any of these
         return ""
-    here = f"{wrong} of {len(there)} {'is' if wrong == 1 else 'are'} wrong"
+    here = f"{bad} of {len(there)} {'is' if bad == 1 else 'are'} wrong"
     return f"As far as we saw, your answers are right except where {' and '.join(best[there])}; there {here}."
 
 
 @description
-def _only_part(pairs, asked, others):
-    wrong, whole = _by_part(pairs)
-    bad = [name for name, both in wrong.items() if both]
-    if len(pairs) < 2 or len(bad) != 1 or len(whole) == 1:
+def _seen(answers, others, checks):
+    return " ".join(filter(None, [_relation(answers), _where(answers)]))
+
+
+@description
+def _only_part(answers, others, checks):
+    told = _told(answers)
+    parts, whole = _by_part([(_parts(a.given), _parts(a.right)) for a in told])
+    bad = [name for name, both in parts.items() if both]
+    if len(told) < 2 or len(bad) != 1 or len(whole) == 1:
         return ""
     return f"Only {bad[0]} is wrong; the rest is right in every answer that was compared."
+
+
+@description
+def _mistake_and_relation(answers, others, checks):
+    made, told, found = {says: _made(change) for says, change in _ANSWERS.items()}, _told(answers), set()
+    for mistake, entries in others if len(told) > 1 else []:
+        theirs = [entries.get(a.question) for a in told]
+        if all(entry and not entry.error for entry in theirs):
+            pairs = [(_parts(a.given), _parts(entry)) for a, entry in zip(told, theirs, strict=True)]
+            found |= {(mistake.says, says) for _, says in _holding(made, pairs)}
+    if len(found) != 1:
+        return ""
+    ((mistake, says),) = found
+    return f"Two things at once: {mistake} And what comes of it, you return {says}."
+
+
+# what is said of one check only
+
+
+@description
+def _mistake_in_one_check(answers, others, checks):
+    """The misconception that alone explains all answers to a check which fails."""
+    for check in (c.name for c in checks if not c.passed and c.hidden):
+        mine = [a for a in answers if a.question[0] == check]
+        if sum(map(wrong_numbers, mine)) > _ENOUGH:
+            fits = {variant.says for variant, theirs in others if explains(mine, theirs)}
+            if len(fits) == 1:
+                return f"In the check “{check}” alone your answers are those of this mistake: {fits.pop()}"
+    return ""
+
+
+@description
+def _first_check(answers, others, checks):
+    failing = [c for c in checks if not c.passed]
+    holding = len(checks) - len(failing)
+    if not holding or failing[0].verdict not in ("failed", "error"):
+        return ""
+    where = f"they are right in every check but “{failing[0].name}”"
+    if len(failing) > 1:
+        where = f"{holding} of {len(checks)} checks hold, and the first in which they are wrong is “{failing[0].name}”"
+    return f"We know no mistake that gives all your answers; this much is seen: {where}."

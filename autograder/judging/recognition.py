@@ -87,6 +87,15 @@ def _is_ragged(value: Any) -> bool:
     return has_others or len({np.shape(_plain(item)) for item in value}) > 1
 
 
+def numbers_in(value: Any) -> np.ndarray:
+    """All numbers of an answer in a row; none where it is or holds something else."""
+    if isinstance(value, (list, tuple, dict)) and not is_flat(value):
+        parts = [numbers_in(part) for part in (value.values() if isinstance(value, dict) else value)]
+        return np.concatenate(parts) if parts and all(part.size for part in parts) else np.empty(0)
+    array = np.empty(0) if isinstance(value, (Proxy, *NO_NUMBERS)) else np.asarray(_plain(value))
+    return array.ravel().astype(float) if array.dtype.kind in "biuf" else np.empty(0)
+
+
 def by_question(transcript: list[Entry]) -> dict[Question, Entry]:
     asked: Counter[tuple[str, str]] = Counter()
     entries = {}

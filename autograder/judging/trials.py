@@ -36,6 +36,8 @@ MOST_CUTS = 24  # inputs tried for one check
 
 Holds = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Called with a function and arguments: raises where the function's answer is not right."""
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+"""Of what, as in "Head().forward()", with which arguments, which are plain data and not large."""
 
 
 @dataclass
@@ -66,25 +68,15 @@ def way_of(reason: str) -> str:
     return re.split(r"[\d(]|, in case", shown_text(reason))[0]
 
 
-@dataclass
-class Call:
-    """A call on plain data that is not large; `path` says of what, as in "Head().forward()"."""
-
-    path: str
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-
-
 def call_of(promise: Promise) -> Call | None:
     """What was asked; None where it is no call, or an input is an object, a function or too large."""
-    if promise.op != "call" or not _is_small([*promise.details["args"], *promise.details["kwargs"].values()]):
+    if promise.op != "call":
         return None
-    return Call(promise.path, *copy.deepcopy((tuple(promise.details["args"]), promise.details["kwargs"])))
-
-
-def _is_small(values: list[Any]) -> bool:
-    sizes = [_entries(value) for value in values]
-    return None not in sizes and sum(size or 0 for size in sizes) <= MOST_ENTRIES
+    args, kwargs = promise.details["args"], promise.details["kwargs"]
+    sizes = [_entries(value) for value in (*args, *kwargs.values())]
+    if None in sizes or sum(size or 0 for size in sizes) > MOST_ENTRIES:
+        return None
+    return promise.path, copy.deepcopy(tuple(args)), copy.deepcopy(kwargs)
 
 
 def trial_of(promise: Promise, holds: Holds | None, way: str) -> Trial | None:
@@ -92,7 +84,7 @@ def trial_of(promise: Promise, holds: Holds | None, way: str) -> Trial | None:
     call = call_of(promise)
     if promise.target._root is None or call is None:
         return None
-    return Trial(promise.target._root, call.args, call.kwargs, holds or _plain_call, way)
+    return Trial(promise.target._root, *call[1:], holds or _plain_call, way)
 
 
 def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -7,6 +7,7 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from types import FunctionType
 from typing import Any
 
@@ -144,25 +145,18 @@ class Catalogue:
         if exercise not in self._general:
             value, cell = self._reference[exercise], self._solution_text(exercise)
             made = [pair for make in self._makers for pair in make(value, cell)]
-            self._general[exercise] = [
-                Variant("a_general_change", exercise, None, new, False, says, True)
-                if isinstance(new, str)
-                else Variant("a_general_change", exercise, new, cell, False, says)
-                for says, new in made
-            ]
+            parts = [(says, (None, new) if isinstance(new, str) else (new, cell)) for says, new in made]
+            self._general[exercise] = [Variant("a_change", exercise, *part, False, says) for says, part in parts]
         return self._general[exercise]
 
     def pairs_of(self, exercise: str) -> Iterator[Variant]:
         """Two mistakes of the catalogue at once: cells with a mistake, and in them the edit that makes another."""
-        known = [v for v in self.wrong_of({exercise}) if v.whole_cell]
-        places = {variant.name: place for place, variant in enumerate(known)}
-        for edit in (e for e in self._edits if e["exercise"] == exercise):
-            for variant in known:
-                is_new = variant.source.count(edit["old"]) == 1 and variant.says != edit["says"]
-                is_edit = any(e["name"] == variant.name for e in self._edits)
-                if is_new and not (is_edit and places[variant.name] >= places[edit["name"]]):  # each two once
-                    text = variant.source.replace(edit["old"], edit["new"])
-                    yield Variant("two_at_once", exercise, None, text, False, variant.says, True, edit["says"])
+        edits = [edit for edit in self._edits if edit["exercise"] == exercise]
+        for variant, edit in product((v for v in self.wrong_of({exercise}) if v.whole_cell), edits):
+            if variant.source.count(edit["old"]) == 1 and variant.says != edit["says"]:
+                text = variant.source.replace(edit["old"], edit["new"])
+                says, also = sorted([variant.says, edit["says"]])
+                yield Variant("two_at_once", exercise, None, text, False, says, also=also)
 
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]

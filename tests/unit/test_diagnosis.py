@@ -10,7 +10,7 @@ import pytest
 from nbformat import v4
 
 from autograder.judging.client import Client
-from autograder.judging.diagnosis import _first_check, _what_all_say, diagnosed
+from autograder.judging.diagnosis import _what_all_say, diagnosed
 from autograder.judging.reference import Judged
 from autograder.judging.session import run_test_cell
 from autograder.judging.transports import LocalTransport
@@ -118,17 +118,17 @@ def test_nothing_is_said_of_answers_that_are_like_nothing(source: Judged) -> Non
     assert said(source, "return 0.0") == []
 
 
-def test_where_nothing_explains_the_answers_the_first_check_that_fails_is_told() -> None:
-    def told(*verdicts: str) -> list[str]:
-        checks = [Check(f"property {n}", 1, verdict) for n, verdict in enumerate(verdicts)]
-        return [sentence for _, sentence in _first_check(checks)]
+def test_where_nothing_explains_the_answers_the_first_check_that_fails_is_told(source: Judged) -> None:
+    first_check = source.catalogue.descriptions[-1]
+
+    def told(*verdicts: str) -> str:
+        return first_check([], [], [Check(f"property {n}", 1, verdict) for n, verdict in enumerate(verdicts)])
 
     begin = "We know no mistake that gives all your answers; this much is seen: "
-    assert told("passed", "failed") == [f"{begin}they are right in every check but “property 1”."]
-    assert told("passed", "failed", "failed") == [
-        f"{begin}1 of 3 checks hold, and the first in which they are wrong is “property 1”."
-    ]
-    assert told("failed", "failed") == told("timeout", "passed") == []
+    assert told("passed", "failed") == f"{begin}they are right in every check but “property 1”."
+    where = "1 of 3 checks hold, and the first in which they are wrong is “property 1”."
+    assert told("passed", "failed", "failed") == begin + where
+    assert told("failed", "failed") == told("timeout", "passed") == ""
 
 
 def test_several_things_that_give_the_same_answers_are_not_told_one_from_the_other() -> None:
