@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from autograder.catalogue import description
-from autograder.judging.diagnosis import explains, wrong_numbers
 from autograder.judging.proxies import Proxy
 from autograder.judging.recognition import numbers_in
 
@@ -375,26 +374,11 @@ def _mistake_and_relation(answers, others, checks):
     return f"Two things at once: {mistake} And what comes of it, you return {says}."
 
 
-# what is said of one check only
-
-
-@description
-def _mistake_in_one_check(answers, others, checks):
-    """The misconception that alone explains all answers to a check which fails."""
-    for check in (c.name for c in checks if not c.passed and c.hidden):
-        mine = [a for a in answers if a.question[0] == check]
-        if sum(map(wrong_numbers, mine)) > _ENOUGH:
-            fits = {variant.says for variant, theirs in others if explains(mine, theirs)}
-            if len(fits) == 1:
-                return f"In the check “{check}” alone your answers are those of this mistake: {fits.pop()}"
-    return ""
-
-
 @description
 def _first_check(answers, others, checks):
     failing = [c for c in checks if not c.passed]
     holding = len(checks) - len(failing)
-    if not holding or failing[0].verdict not in ("failed", "error"):
+    if not failing or not holding or failing[0].verdict not in ("failed", "error"):
         return ""
     where = f"they are right in every check but “{failing[0].name}”"
     if len(failing) > 1:

@@ -67,8 +67,6 @@ def diagnosed(
     answers, atol = answers_with_tolerance(without_form(outcome.transcript, expected.transcript), right)
     failed = {check.name for check in outcome.checks if not check.passed}
     wrong = [answer for answer in answers if not answer.is_right and answer.question[0] in failed]
-    if not wrong:  # with right helpers, or in what was recorded
-        return [], is_done
     said: Said = []
     with time_limit(seconds, clock=time.process_time):
         if _is_enough(wrong) and (only_data or not test.is_personal):
@@ -109,9 +107,9 @@ def _searched(
                 return False
         if not calls and not only_data:  # most do not fit from the first check on
             begin = transcript(own, variant.source, stops=True)
-            if not explains([a for a in answers if a.question in begin], begin, atol):
+            if not _explains([a for a in answers if a.question in begin], begin, atol):
                 return False
-        return explains(answers, transcript(own, variant.source), atol)
+        return _explains(answers, transcript(own, variant.source), atol)
 
     cells = {source.solution_text(name): name for name in sorted(test.solution_names & test.names)}
     for kinds in (source.catalogue.changes_of, source.catalogue.pairs_of):
@@ -157,7 +155,7 @@ def _alike(one: Entry, other: Entry, atol: float) -> bool:
     return bool(one.error and other.error) or same(replace(one, changed=()), replace(other, changed=()), atol)
 
 
-def explains(answers: list[Answer], variant: dict[Question, Entry], atol: float = recognition.ATOL) -> bool:
+def _explains(answers: list[Answer], variant: dict[Question, Entry], atol: float) -> bool:
     """Whether all answers are those of a variant."""
     return all((theirs := variant.get(a.question)) and _alike(a.given, theirs, atol) for a in answers)
 
@@ -165,14 +163,14 @@ def explains(answers: list[Answer], variant: dict[Question, Entry], atol: float 
 def _is_enough(wrong: list[Answer]) -> bool:
     """Whether wrong answers tell one mistake from another: several numbers, of several inputs in several shapes."""
     calls = [a.right.asked for a in wrong if a.right.asked and not a.given.error]
-    numbers = sum(map(wrong_numbers, wrong))
+    numbers = sum(map(_wrong_numbers, wrong))
     if not calls:
         return numbers > ENOUGH
     forms = {str([getattr(v, "shape", v) for v in (*call[1], *call[2].values())]) for call in calls}
     return len(forms) > 1 and numbers >= (ENOUGH if len(calls) >= ENOUGH else MANY)
 
 
-def wrong_numbers(answer: Answer) -> int:
+def _wrong_numbers(answer: Answer) -> int:
     """How many different ones; NaN and infinities come from all kinds of mistakes and do not count."""
     if answer.is_right or answer.given.error:
         return 0

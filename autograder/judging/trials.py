@@ -93,11 +93,13 @@ def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _entries(value: Any, depth: int = 0) -> int | None:
     """How many numbers or characters plain data holds; None where it is something else."""
+    if isinstance(value, Proxy):  # whose attributes would be asked for
+        return None
     if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
         return 1
     if isinstance(value, str):
         return len(value)
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, Proxy):
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
         return int(np.prod(value.shape))
     if isinstance(value, (list, tuple)) and depth < DEEPEST:
         parts = [_entries(part, depth + 1) for part in value]
