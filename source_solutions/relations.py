@@ -225,14 +225,14 @@ def _parts(entry):
     value = entry.value
     if isinstance(value, dict):
         named = {f'your "{key}"': item for key, item in value.items()}
-    elif isinstance(value, (tuple, list)) and any(hasattr(v, "shape") and not isinstance(v, Proxy) for v in value):
+    elif isinstance(value, (tuple, list)) and any(not isinstance(v, Proxy) and hasattr(v, "shape") for v in value):
         named = {f"value {number} of those you return": item for number, item in enumerate(value, 1)}
     else:
         named = {f'your "{entry.key.split(" ", 2)[2]}"' if entry.is_value else "your answer": value}
     found = {}
     for name, item in named.items():
         numbers = numbers_in(item)
-        if not 0 < numbers.size <= _MOST_NUMBERS:
+        if numbers.size == 0:
             return {}
         try:
             found[name] = numbers.reshape(np.shape(item))
@@ -301,7 +301,6 @@ _OF_NUMBERS = {
     "not a whole number": lambda n: n % 1 != 0,
 }
 _RIGHT_ELSEWHERE = 2  # right answers at least, and as many wrong or right ones beside them
-_MOST_NUMBERS = 20_000  # of an answer: of larger ones nothing is said
 _MOST_VALUES = 8  # different ones of a parameter that chooses
 
 

@@ -326,7 +326,7 @@ class Judge:
         except (Exception, OutOfTime) as error:  # answers of a kind that nobody foresaw: they cost no verdict
             self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
             return []
-        outcome.named = named if named or is_done else None  # None: cut short, not done
+        outcome.named = named if is_done else None  # None: cut short, not done
         return named
 
     # the result

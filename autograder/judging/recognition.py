@@ -24,6 +24,7 @@ RTOL = 1e-3
 ATOL = 1e-5
 NO_NUMBERS = (str, bytes, dict, set, type(None))
 TYPED_ATOL = 5e-3  # numbers that a student typed are rounded
+MOST_NUMBERS = 20_000  # of an answer of which more is asked than whether it is the same
 FINE_ATOL = 1e-8  # with a hundred times as much relative to the size: for answers of which none is far off
 
 
@@ -88,12 +89,18 @@ def _is_ragged(value: Any) -> bool:
 
 
 def numbers_in(value: Any) -> np.ndarray:
-    """All numbers of an answer in a row; none where it is or holds something else."""
+    """All numbers of an answer in a row; none where it is or holds something else, or very many."""
+    nothing, parts, size = np.empty(0), [np.empty(0)], 0
     if isinstance(value, (list, tuple, dict)) and not is_flat(value):
-        parts = [numbers_in(part) for part in (value.values() if isinstance(value, dict) else value)]
-        return np.concatenate(parts) if parts and all(part.size for part in parts) else np.empty(0)
-    array = np.empty(0) if isinstance(value, (Proxy, *NO_NUMBERS)) else np.asarray(_plain(value))
-    return array.ravel().astype(float) if array.dtype.kind in "biuf" else np.empty(0)
+        for part in value.values() if isinstance(value, dict) else value:
+            parts.append(numbers_in(part))
+            size += parts[-1].size
+            if parts[-1].size == 0 or size > MOST_NUMBERS:
+                return nothing
+        return np.concatenate(parts)
+    is_other = isinstance(value, (Proxy, *NO_NUMBERS)) or np.size(value) > MOST_NUMBERS
+    array = nothing if is_other else np.asarray(_plain(value))
+    return array.ravel().astype(float) if array.dtype.kind in "biuf" else nothing
 
 
 def by_question(transcript: list[Entry]) -> dict[Question, Entry]:
