@@ -38,9 +38,6 @@ ENOUGH = 3  # different wrong numbers, and wrong answers, that what is said has 
 MANY = 8  # numbers, where they are of two answers
 CHANGED = "You write into something that your function was given (with -=, out=, an index or the like); work on a copy."
 
-Said = list[tuple[str, str]]
-"""Names and sentences."""
-
 
 @np.errstate(all="ignore")  # a student's numbers overflow
 def diagnosed(
@@ -67,23 +64,24 @@ def diagnosed(
     answers, atol = answers_with_tolerance(without_form(outcome.transcript, expected.transcript), right)
     failed = {check.name for check in outcome.checks if not check.passed}
     wrong = [answer for answer in answers if not answer.is_right and answer.question[0] in failed]
-    said: Said = []
+    said = None
     with time_limit(seconds, clock=time.process_time):
         if _is_enough(wrong) and (only_data or not test.is_personal):
             said = _searched(source, test, right, seed, made_for, answers, atol)
         others = [(variant, by_question(without_form(theirs, right))) for variant, theirs in runs]
-        for say in source.catalogue.descriptions if not said else ():
-            if not said and (sentence := say(answers, others, outcome.checks)):
-                said = [(say.__name__, sentence)]
-    # one name, one sentence: the report on a class counts by names
-    named = [Misconception(f"{name.strip('_')}_{crc32(text.encode()):08x}", test.grade_id, text) for name, text in said]
-    return named, is_done
+        for say in source.catalogue.descriptions if said is None else ():
+            if said is None and (sentence := say(answers, others, outcome.checks)):
+                said = say.__name__.strip("_"), sentence
+    if said is None:
+        return [], is_done
+    name = f"{said[0]}_{crc32(said[1].encode()):08x}"  # for one sentence alone: the report on a class counts by names
+    return [Misconception(name, test.grade_id, said[1])], is_done
 
 
 def _searched(
     source: Judged, test: TestCell, right: list[Entry], seed: int, made_for: str, answers: list[Answer], atol: float
-) -> Said:
-    """The change or the two mistakes that alone explain the answers; nothing where the search meets a bound."""
+) -> tuple[str, str] | None:
+    """The change or the two mistakes that alone explain the answers; None where the search meets a bound."""
     names, end, tries = source.namespace_for(test, made_for), time.process_time() + SEARCH_SECONDS, 0
     only_data = all(entry.is_value for entry in right)
     # plain answers of functions, wrong ones first, which tell most; where something is observed, they do not count
@@ -117,28 +115,25 @@ def _searched(
         for variant in (v for name in cells.values() for v in kinds(name)):
             tries += 1
             if tries > MOST_TRIES or time.process_time() > end:
-                return []
+                return None
             if (variant.says, variant.also) not in found and fits(variant):
                 found[variant.says, variant.also] = variant
         if found:
             return _what_all_say([*found.values()])
-    return []
+    return None
 
 
-def _what_all_say(fits: list[Variant]) -> Said:
-    """One thing where it alone explains the answers, of pairs what is in all of them.
-
-    A changed step is often the same as a changed argument, which says it in the words of the task.
-    """
-    arguments = [v for v in fits if v.value is not None]
-    steps = [v for v in fits if v.value is None and not v.also]
-    if arguments or steps:
-        is_one = len(arguments) < 2 and len(steps) < 2
-        return [("a_change", f"Your answers are those {(arguments or steps)[0].says}.")] if is_one else []
-    if len(fits) == 1:
-        return [("two_at_once", f"Two mistakes at once give your answers. {fits[0].says} And: {fits[0].also}")]
-    common = {fits[0].says, fits[0].also}.intersection(*({v.says, v.also} for v in fits))
-    return [("one_of_two", f"Two mistakes at once give your answers. One of them: {says}") for says in sorted(common)]
+def _what_all_say(fits: list[Variant]) -> tuple[str, str] | None:
+    """A name and a sentence where one thing alone explains the answers; of pairs of mistakes what is in all of them."""
+    if not fits[0].also:
+        steps = sum(variant.value is None for variant in fits)
+        if steps > 1 or len(fits) - steps > 1:
+            return None
+        # a changed step is often the same as a changed argument, which says it in the words of the task
+        return "a_change", f"Your answers are those {fits[0].says}."
+    common = sorted(set.intersection(*({variant.says, variant.also} for variant in fits)))
+    begin = "Two mistakes at once give your answers" + (":" if len(fits) == 1 else ", of which one is this:")
+    return ("two_at_once", " ".join([begin, *common])) if common else None
 
 
 def _answered(function: Any, call: Call) -> Entry:

@@ -89,18 +89,14 @@ def _is_ragged(value: Any) -> bool:
 
 
 def numbers_in(value: Any) -> np.ndarray:
-    """All numbers of an answer in a row; none where it is or holds something else, or very many."""
-    nothing, parts, size = np.empty(0), [np.empty(0)], 0
-    if isinstance(value, (list, tuple, dict)) and not is_flat(value):
-        for part in value.values() if isinstance(value, dict) else value:
-            parts.append(numbers_in(part))
-            size += parts[-1].size
-            if parts[-1].size == 0 or size > MOST_NUMBERS:
-                return nothing
-        return np.concatenate(parts)
-    is_other = isinstance(value, (Proxy, *NO_NUMBERS)) or np.size(value) > MOST_NUMBERS
-    array = nothing if is_other else np.asarray(_plain(value))
-    return array.ravel().astype(float) if array.dtype.kind in "biuf" else nothing
+    """All numbers of an answer in a row; none where there is something else in it, or very many."""
+    parts = list(value.values()) if isinstance(value, dict) else value
+    parts = parts if isinstance(parts, (list, tuple)) and not is_flat(parts) else [parts]
+    is_other = any(isinstance(p, (Proxy, *NO_NUMBERS)) or _is_ragged(p) for p in parts)
+    if is_other or sum(int(np.prod(np.shape(p))) for p in parts) > MOST_NUMBERS:
+        return np.empty(0)
+    array = np.concatenate([[], *(np.ravel(_plain(p)) for p in parts)])
+    return array.astype(float) if array.dtype.kind in "biuf" else np.empty(0)
 
 
 def by_question(transcript: list[Entry]) -> dict[Question, Entry]:
