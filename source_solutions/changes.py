@@ -293,9 +293,6 @@ def _in_place_of(node: ast.expr, names: list[str]) -> Iterator[tuple[str, ast.ex
             yield "two cases are treated alike", other
         case ast.Constant(value=bool() as value):
             yield "a setting is turned round", ast.Constant(not value)
-        case ast.Constant(value=int() | float() as value):
-            for number in sorted({value + 1, value - 1, 0, 2 * value, value / 2} - {value}):
-                yield "a fixed number is another one", ast.Constant(number)
         case ast.Tuple(elts=elements, ctx=ast.Load()) | ast.List(elts=elements) if len(elements) > 1:
             yield "parts stand in reverse order", type(node)(elements[::-1], ast.Load())
         case ast.Name(id=name, ctx=ast.Load()) if name in names:

@@ -333,7 +333,9 @@ def _where(answers):
     for says, holds in _circumstances([given for _, given in known]):
         there = frozenset(n for n, (_, given) in enumerate(known) if holds(given))
         is_all = all(is_right or n in there for n, (is_right, _) in enumerate(known))
-        if bad and is_all and bad >= len(there) / 2 and len(known) - len(there) >= _RIGHT_ELSEWHERE:
+        # of a parameter's value, much is so by chance
+        is_much = 2 * bad >= len(there) if says in _CIRCUMSTANCES else bad == len(there) > 1
+        if bad and is_all and is_much and len(known) - len(there) >= _RIGHT_ELSEWHERE:
             best.setdefault(there, []).append(says)
     if not best:
         return ""
@@ -376,10 +378,13 @@ def _mistake_and_relation(answers, others, checks):
 @description
 def _first_check(answers, others, checks):
     failing = [c for c in checks if not c.passed]
-    holding = len(checks) - len(failing)
-    if not failing or not holding or failing[0].verdict not in ("failed", "error"):
+    if not failing or failing[0].verdict not in ("failed", "error"):
         return ""
-    where = f"they are right in every check but “{failing[0].name}”"
-    if len(failing) > 1:
-        where = f"{holding} of {len(checks)} checks hold, and the first in which they are wrong is “{failing[0].name}”"
-    return f"We know no mistake that gives all your answers; this much is seen: {where}."
+    name, holding, begin = failing[0].name, len(checks) - len(failing), "We know no mistake that gives all your answers"
+    more = _relation([a for a in answers if a.question[0] == name])
+    if holding and len(failing) == 1:
+        return f"{begin}; this much is seen: they are right in every check but “{name}”. {more}".strip()
+    if holding:
+        begin = f"{begin}; {holding} of {len(checks)} checks hold"
+    said = f"{begin}. The first that does not hold is “{name}”."
+    return f"{said} {more}".strip() if more or holding else ""

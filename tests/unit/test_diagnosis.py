@@ -117,9 +117,9 @@ def test_where_nothing_explains_the_answers_the_first_check_that_fails_is_told(s
     def told(*verdicts: str) -> str:
         return first_check([], [], [Check(f"property {n}", 1, verdict) for n, verdict in enumerate(verdicts)])
 
-    begin = "We know no mistake that gives all your answers; this much is seen: "
-    assert told("passed", "failed") == f"{begin}they are right in every check but “property 1”."
-    where = "1 of 3 checks hold, and the first in which they are wrong is “property 1”."
+    begin = "We know no mistake that gives all your answers; "
+    assert told("passed", "failed") == f"{begin}this much is seen: they are right in every check but “property 1”."
+    where = "1 of 3 checks hold. The first that does not hold is “property 1”."
     assert told("passed", "failed", "failed") == begin + where
     assert told("failed", "failed") == told("timeout", "passed") == ""
 
