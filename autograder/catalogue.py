@@ -45,24 +45,23 @@ def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None
     _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
 
 
-def general(function: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """Decorator: `function(value, cell)` makes wrong variants of any exercise from the reference and the text of its
-    cell. It yields, for each, words that go on from "your answers are those", and a value or the text of a cell.
+def general(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Decorator: `make(value, cell)` changes any exercise's reference, which has this value and stands in this cell.
 
-    They are tried on answers that no other variant explains.
+    It yields, for each change, words that go on from "your answers are those", and a value or the text of a cell.
     """
-    _register("general", make=function)
-    return function
+    _register("general", value=make)
+    return make
 
 
-def description(function: Callable[..., str]) -> Callable[..., str]:
-    """Decorator: `function(answers, others, checks)` says what is true of wrong answers, "" for nothing.
+def description(say: Callable[..., str]) -> Callable[..., str]:
+    """Decorator: `say(answers, others, checks)` says what is true of wrong answers, "" for nothing.
 
     It is given each `recognition.Answer`, what each misconception (a `Variant`) answers to the questions, and the
-    verdicts. The first that says something is shown.
+    verdicts. The first that says something is shown, where nothing explains the answers.
     """
-    _register("description", say=function)
-    return function
+    _register("description", value=say)
+    return say
 
 
 def survivor(exercise: str, old: str, new: str, why: str) -> None:

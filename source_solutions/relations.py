@@ -297,7 +297,6 @@ _OF_NUMBERS = {
     "1": lambda n: n == 1,
     "larger than 1": lambda n: n > 1,
     "odd": lambda n: n % 2 == 1,
-    "even": lambda n: n % 2 == 0,
     "not a whole number": lambda n: n % 1 != 0,
 }
 _RIGHT_ELSEWHERE = 2  # right answers at least, and as many wrong or right ones beside them

@@ -1,9 +1,4 @@
-"""Says which mistake is behind wrong answers, and only what is true of them.
-
-A misconception of the catalogue that explains them; else a general change of the reference, or two mistakes at once,
-that give all the same answers and are alone in that; else what the wrong answers are beside the right ones, and where
-they are wrong; and else at least which check shows it.
-"""
+"""Says which mistake is behind wrong answers, or only what is true of them; the most certain first."""
 
 from __future__ import annotations
 
@@ -26,13 +21,13 @@ from autograder.judging.reference import Judged
 from autograder.judging.session import Outcome
 from autograder.judging.source import TestCell
 from autograder.judging.trials import Call
-from autograder.judging.variants import Variant, names_of
+from autograder.judging.variants import Variant
 from autograder.results import Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 
 DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further misconception is run; what was run is kept
 SEARCH_SECONDS = 2.0  # of computing, for changes and pairs on one exercise of one student
-MOST_TRIES = 3000  # of changes and pairs
+MOST_TRIES = 3000  # of changes, and of pairs
 CALL_SECONDS = 0.3  # of computing, for one answer of a change, which may loop for long
 ENOUGH = 3  # different wrong numbers, and wrong answers, that what is said has to explain
 MANY = 8  # numbers, where they are of two answers
@@ -43,10 +38,7 @@ CHANGED = "You write into something that your function was given (with -=, out=,
 def diagnosed(
     source: Judged, test: TestCell, expected: Outcome, outcome: Outcome, seed: int, made_for: str, seconds: float
 ) -> tuple[list[Misconception], bool]:
-    """What is said of these answers, and whether all misconceptions were tried.
-
-    Comparing them with all that was run may take twice so many `seconds` of computing. Raises OutOfTime.
-    """
+    """What is said of these answers, and whether all misconceptions were tried; OutOfTime after twice the `seconds`."""
     end = time.process_time() + DIAGNOSIS_SECONDS
     only_data = all(entry.is_value for entry in expected.transcript)
     variants = source.catalogue.wrong_of(test.names)
@@ -69,9 +61,10 @@ def diagnosed(
         if _is_enough(wrong) and (only_data or not test.is_personal):
             said = _searched(source, test, right, seed, made_for, answers, atol)
         others = [(variant, by_question(without_form(theirs, right))) for variant, theirs in runs]
-        for say in source.catalogue.descriptions if said is None else ():
-            if said is None and (sentence := say(answers, others, outcome.checks)):
-                said = say.__name__.strip("_"), sentence
+        told = (
+            (say.__name__.strip("_"), say(answers, others, outcome.checks)) for say in source.catalogue.descriptions
+        )
+        said = said or next((one for one in told if one[1]), None)
     if said is None:
         return [], is_done
     name = f"{said[0]}_{crc32(said[1].encode()):08x}"  # for one sentence alone: the report on a class counts by names
@@ -82,38 +75,36 @@ def _searched(
     source: Judged, test: TestCell, right: list[Entry], seed: int, made_for: str, answers: list[Answer], atol: float
 ) -> tuple[str, str] | None:
     """The change or the two mistakes that alone explain the answers; None where the search meets a bound."""
-    names, end, tries = source.namespace_for(test, made_for), time.process_time() + SEARCH_SECONDS, 0
+    names, end = source.namespace_for(test, made_for), time.process_time() + SEARCH_SECONDS
     only_data = all(entry.is_value for entry in right)
     # plain answers of functions, wrong ones first, which tell most; where something is observed, they do not count
     calls = [(a, a.right.asked) for a in sorted(answers, key=lambda a: a.is_right) if a.right.asked]
     calls = [(a, call) for a, call in calls if call[0].count("()") == 1 and not isinstance(a.right.value, Proxy)]
     calls = [] if any(entry.is_observed for entry in right) else calls
 
-    def transcript(own: dict[str, Any], text: str, **more: Any) -> dict[Question, Entry]:
-        whole = source.outcome_with(test, names, own, text, seed, only_data, check_seconds=CALL_SECONDS, **more)
-        return by_question(without_form(whole.transcript, right))
-
     def fits(variant: Variant) -> bool:
         try:
             with time_limit(CALL_SECONDS, clock=time.process_time):
-                own = names_of(variant, names, made_for)
+                made = variant.value or source.catalogue.made(variant.name, variant.exercise, variant.source, names)
         except (Exception, OutOfTime):  # a change after which the cell does not run
             return False
         for answer, call in calls:  # that takes a hundredth of the time of a whole test cell
-            function = own.get(call[0].removesuffix("()"))
-            if function is not None and not _alike(answer.given, _answered(function, call), atol):
+            if call[0] == f"{variant.exercise}()" and not _alike(answer.given, _answered(made, call), atol):
                 return False
-        if not calls and not only_data:  # most do not fit from the first check on
-            begin = transcript(own, variant.source, stops=True)
-            if not _explains([a for a in answers if a.question in begin], begin, atol):
+        for stops in (False,) if calls or only_data else (True, False):  # most do not fit from the first check on
+            more = {"check_seconds": CALL_SECONDS, "stops": stops}
+            whole = source.outcome_with(
+                test, names, {variant.exercise: made}, variant.source, seed, only_data, **more
+            ).transcript
+            theirs = by_question(without_form(whole, right))
+            if not _explains([a for a in answers if not stops or a.question in theirs], theirs, atol):
                 return False
-        return _explains(answers, transcript(own, variant.source), atol)
+        return True
 
-    cells = {source.solution_text(name): name for name in sorted(test.solution_names & test.names)}
     for kinds in (source.catalogue.changes_of, source.catalogue.pairs_of):
         found: dict[tuple[str, str], Variant] = {}
-        for variant in (v for name in cells.values() for v in kinds(name)):
-            tries += 1
+        every = (variant for name in sorted(test.solution_names & test.names) for variant in kinds(name))
+        for tries, variant in enumerate(every):
             if tries > MOST_TRIES or time.process_time() > end:
                 return None
             if (variant.says, variant.also) not in found and fits(variant):

@@ -81,11 +81,8 @@ class Catalogue:
         finally:
             catalogue.registered = None
         for kind, details in registered:
-            if kind == "general":
-                self._makers.append(details["make"])
-                continue
-            if kind == "description":
-                self.descriptions.append(details["say"])
+            if kind in ("general", "description"):
+                (self._makers if kind == "general" else self.descriptions).append(details["value"])
                 continue
             exercise, says = details["exercise"], details.get("says", "")
             if exercise not in reference:
@@ -104,7 +101,7 @@ class Catalogue:
             else:
                 source, whole_cell = f"{sources[name]}\n\n\n{exercise} = {name}", False
             if whole_cell:
-                value = self._made(name, exercise, source, reference)
+                value = self.made(name, exercise, source, reference)
             if any((v.exercise, v.name) == (exercise, name) for v in self.variants):
                 raise self._bad(f"has two variants called {(exercise, name)}")
             is_right = kind == "right" or (kind == "edited" and not says)
@@ -130,7 +127,7 @@ class Catalogue:
         except ValueError as problem:
             raise BadCatalogue(f"{self.where}: the variant {name!r} is based on {base!r}: {problem}") from problem
 
-    def _made(self, name: str, exercise: str, text: str, reference: dict[str, Any]) -> Any:
+    def made(self, name: str, exercise: str, text: str, reference: dict[str, Any]) -> Any:
         """What the text of a whole solution cell gives."""
         namespace = {**reference}
         try:
@@ -214,13 +211,3 @@ def value_for(variant: Variant, reference: dict[str, Any], student_id: str) -> A
     with contextlib.redirect_stdout(io.StringIO()):
         exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
     return namespace[variant.exercise if variant.whole_cell else variant.name]
-
-
-def names_of(variant: Variant, reference: dict[str, Any], student_id: str) -> dict[str, Any]:
-    """What a general change puts in place of names of the reference; its cell may raise anything."""
-    if variant.value is not None:
-        return {variant.exercise: variant.value}
-    namespace = {**reference, "student_id": student_id}
-    with contextlib.redirect_stdout(io.StringIO()):
-        exec(compiled_silent(variant.source, f"<{variant.name}>"), namespace)
-    return {name: namespace[name] for name in bound_names(variant.source) if name in namespace}
