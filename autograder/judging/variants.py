@@ -141,9 +141,11 @@ class Catalogue:
         """General changes of the reference for this exercise, made when they are first asked for."""
         if exercise not in self._general:
             value, cell = self._reference[exercise], self._solution_text(exercise)
-            made = [pair for make in self._makers for pair in make(value, cell)]
-            parts = [(says, (None, new) if isinstance(new, str) else (new, cell)) for says, new in made]
-            self._general[exercise] = [Variant("a_change", exercise, *part, False, says) for says, part in parts]
+            made = [(says, new, isinstance(new, str)) for make in self._makers for says, new in make(value, cell)]
+            self._general[exercise] = [
+                Variant("a_change", exercise, None if is_text else new, new if is_text else cell, False, says)
+                for says, new, is_text in made
+            ]
         return self._general[exercise]
 
     def pairs_of(self, exercise: str) -> Iterator[Variant]:
