@@ -17,7 +17,7 @@ from autograder.judging import recognition
 from autograder.judging.client import Entry
 from autograder.judging.proxies import Proxy
 from autograder.judging.recognition import Answer, Question, answers_with_tolerance, by_question, same, without_form
-from autograder.judging.reference import Judged
+from autograder.judging.reference import Judged, Names
 from autograder.judging.session import Outcome
 from autograder.judging.source import TestCell
 from autograder.judging.trials import Call
@@ -59,12 +59,14 @@ def diagnosed(
     wrong = [answer for answer in answers if not answer.is_right]
     said = None
     with time_limit(seconds, clock=time.process_time):
-        if _is_enough(wrong) and (only_data or not test.is_personal):
-            said = _searched(source, test, right, seed, made_for, answers, atol)
         others = [(variant, by_question(without_form(theirs, right))) for variant, theirs in runs]
-        told = (
-            (say.__name__.strip("_"), say(answers, others, outcome.checks)) for say in source.catalogue.descriptions
-        )
+        if _is_enough(wrong) and (only_data or not test.is_personal):
+            # a mistake that leaves these answers right is no part of what is wrong with them
+            here = {v.says for v, its in others for a in wrong if not same(its.get(a.question, a.right), a.right, atol)}
+            names = source.namespace_for(test, made_for)
+            said = _searched(source, test, names, seed, answers, atol, here)
+        descriptions, checks = source.catalogue.descriptions, outcome.checks
+        told = ((say.__name__.strip("_"), say(answers, others, checks)) for say in descriptions)
         said = said or next((one for one in told if one[1]), None)
     if said is None:
         return [], is_done
@@ -73,10 +75,10 @@ def diagnosed(
 
 
 def _searched(
-    source: Judged, test: TestCell, right: list[Entry], seed: int, made_for: str, answers: list[Answer], atol: float
+    source: Judged, test: TestCell, names: Names, seed: int, answers: list[Answer], atol: float, here: set[str]
 ) -> tuple[str, str] | None:
-    """The change or the two mistakes that alone explain the answers; None where the search meets a bound."""
-    names, end = source.namespace_for(test, made_for), time.process_time() + SEARCH_SECONDS
+    """The change, or the two mistakes `here`, that alone explain the answers; None where the search meets a bound."""
+    right, end = [answer.right for answer in answers], time.process_time() + SEARCH_SECONDS
     only_data = all(entry.is_value for entry in right)
     # plain answers of functions, wrong ones first, which tell most; where something is observed, they do not count
     calls = [(a, a.right.asked) for a in sorted(answers, key=lambda a: a.is_right) if a.right.asked]
@@ -108,7 +110,10 @@ def _searched(
         for tries, variant in enumerate(every):
             if tries > MOST_TRIES or time.process_time() > end:
                 return None
-            if (variant.says, variant.also) not in found and fits(variant):
+            is_new = (variant.says, variant.also) not in found and (
+                not variant.also or {variant.says, variant.also} <= here
+            )
+            if is_new and fits(variant):
                 found[variant.says, variant.also] = variant
         if found:
             return _what_all_say([*found.values()])
