@@ -57,8 +57,7 @@ def general(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 def description(say: Callable[..., str]) -> Callable[..., str]:
     """Decorator: `say(answers, others, checks)` says what is true of wrong answers, "" for nothing.
 
-    It is given each `recognition.Answer`, what each misconception (a `Variant`) answers to the questions, and the
-    verdicts. The first that says something is shown, where nothing explains the answers.
+    It is given each `recognition.Answer`, each misconception with its answers by their questions, and the verdicts.
     """
     _register("description", value=say)
     return say

@@ -30,7 +30,6 @@ SEARCH_SECONDS = 2.0  # of computing, for changes and pairs on one exercise of o
 MOST_TRIES = 3000  # of changes, and of pairs
 CALL_SECONDS = 0.3  # of computing, for one answer of a change, which may loop for long
 ENOUGH = 3  # different wrong numbers, and wrong answers, that what is said has to explain
-MANY = 8  # numbers, where they are of two answers
 CHANGED = "You write into something that your function was given (with -=, out=, an index or the like); work on a copy."
 
 
@@ -158,7 +157,7 @@ def _is_enough(wrong: list[Answer]) -> bool:
     if not calls:
         return numbers > ENOUGH
     forms = {str([getattr(v, "shape", v) for v in (*call[1], *call[2].values())]) for call in calls}
-    return len(forms) > 1 and numbers >= (ENOUGH if len(calls) >= ENOUGH else MANY)
+    return len(forms) > 1 and numbers >= (ENOUGH if len(calls) >= ENOUGH else 3 * ENOUGH)
 
 
 def _wrong_numbers(answer: Answer) -> int:

@@ -36,8 +36,7 @@ MOST_CUTS = 24  # inputs tried for one check
 
 Holds = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Called with a function and arguments: raises where the function's answer is not right."""
-Call = tuple[str, tuple[Any, ...], dict[str, Any]]
-"""Of what, as in "Head().forward()", with which arguments, which are plain data and not large."""
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]  # of what, as in "Head().forward()", on which small plain data
 
 
 @dataclass
