@@ -18,8 +18,8 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 @dataclass
 class Variant:
-    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it, to be
-    run where there is no value. `also` is the sentence for a second mistake.
+    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it, and
+    that is to be run where there is no value. `also` is the sentence for a second mistake.
     """
 
     name: str
