@@ -93,11 +93,10 @@ def _searched(
         for answer, call in calls:  # that takes a hundredth of the time of a whole test cell
             if call[0] == f"{variant.exercise}()" and not _alike(answer.given, _answered(made, call), atol):
                 return False
+        own = {variant.exercise: made}
         for stops in (False,) if calls or only_data else (True, False):  # most do not fit from the first check on
             more = {"check_seconds": CALL_SECONDS, "stops": stops}
-            whole = source.outcome_with(
-                test, names, {variant.exercise: made}, variant.source, seed, only_data, **more
-            ).transcript
+            whole = source.outcome_with(test, names, own, variant.source, seed, only_data, **more).transcript
             theirs = by_question(without_form(whole, right))
             if not _explains([a for a in answers if not stops or a.question in theirs], theirs, atol):
                 return False
@@ -109,10 +108,9 @@ def _searched(
         for tries, variant in enumerate(every):
             if tries > MOST_TRIES or time.process_time() > end:
                 return None
-            is_new = (variant.says, variant.also) not in found and (
-                not variant.also or {variant.says, variant.also} <= here
-            )
-            if is_new and fits(variant):
+            if variant.also and not {variant.says, variant.also} <= here:
+                continue
+            if (variant.says, variant.also) not in found and fits(variant):
                 found[variant.says, variant.also] = variant
         if found:
             return _what_all_say([*found.values()])
