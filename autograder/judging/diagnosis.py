@@ -62,15 +62,13 @@ def diagnosed(
         if _is_enough(wrong) and (only_data or not test.is_personal):
             # a mistake that leaves these answers right is no part of what is wrong with them
             here = {v.says for v, its in others for a in wrong if not same(its.get(a.question, a.right), a.right, atol)}
-            names = source.namespace_for(test, made_for)
-            said = _searched(source, test, names, seed, answers, atol, here)
+            said = _searched(source, test, source.namespace_for(test, made_for), seed, answers, atol, here)
         descriptions, checks = source.catalogue.descriptions, outcome.checks
         told = ((say.__name__.strip("_"), say(answers, others, checks)) for say in descriptions)
         said = said or next((one for one in told if one[1]), None)
-    if said is None:
-        return [], is_done
-    name = f"{said[0]}_{crc32(said[1].encode()):08x}"  # for one sentence alone: the report on a class counts by names
-    return [Misconception(name, test.grade_id, said[1])], is_done
+    # one sentence, one name: the report on a class counts by names
+    names = [(f"{name}_{crc32(text.encode()):08x}", text) for name, text in filter(None, [said])]
+    return [Misconception(name, test.grade_id, text) for name, text in names], is_done
 
 
 def _searched(
