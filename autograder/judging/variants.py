@@ -151,7 +151,8 @@ class Catalogue:
         """Two mistakes of the catalogue at once: cells with a mistake, and in them the edit that makes another."""
         edits = [edit for edit in self._edits if edit["exercise"] == exercise]
         for variant, edit in product((v for v in self.wrong_of({exercise}) if v.whole_cell), edits):
-            if variant.source.count(edit["old"]) == 1 and variant.says != edit["says"]:
+            is_new = variant.says != edit["says"] and "right" not in variant.says + edit["says"]  # beside it, less is
+            if is_new and variant.source.count(edit["old"]) == 1:
                 text = variant.source.replace(edit["old"], edit["new"])
                 says, also = sorted([variant.says, edit["says"]])
                 yield Variant("two_at_once", exercise, None, text, False, says, also=also)
