@@ -45,6 +45,24 @@ def edited(exercise: str, name: str, old: str, new: str, says: str = "") -> None
     _register("edited", exercise=exercise, name=name, old=old, new=new, says=says)
 
 
+def general(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    """Decorator: `make(value, cell)` changes any exercise's reference, which has this value and stands in this cell.
+
+    It yields, for each change, words that go on from "your answers are those", and a value or the text of a cell.
+    """
+    _register("general", value=make)
+    return make
+
+
+def description(say: Callable[..., str]) -> Callable[..., str]:
+    """Decorator: `say(answers, others, checks)` says what is true of wrong answers, "" for nothing.
+
+    It is given each `recognition.Answer`, each misconception with its answers by their questions, and the verdicts.
+    """
+    _register("description", value=say)
+    return say
+
+
 def survivor(exercise: str, old: str, new: str, why: str) -> None:
     """Explain surviving mutants: those of the cell binding `exercise` that turn a line with `old` into one with `new`.
 

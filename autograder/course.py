@@ -187,10 +187,11 @@ class Course:
             ignore = [*self.dirs.ignore, "*.ipynb", f"{name}.py", *PRIVATE]
             found = map(Path, find_all_files(str(folder), ignore))
             files = {str(file.relative_to(folder)): file.read_bytes() for file in found}
-            private = (self.source_folder / "concepts.py", *(folder / own for own in PRIVATE))
-            concepts, catalogue, shared = (own.read_text(encoding="utf-8") if own.exists() else "" for own in private)
-            if concepts and catalogue:  # what catalogues share, in the first line: the others keep their numbers
-                catalogue = f"exec({concepts!r}); {catalogue}"
+            own = (folder / private for private in PRIVATE)
+            catalogue, shared = (path.read_text(encoding="utf-8") if path.exists() else "" for path in own)
+            if catalogue:  # what catalogues share, in the first line: the others keep their numbers
+                texts = [path.read_text(encoding="utf-8") for path in sorted(self.source_folder.glob("*.py"))]
+                catalogue = f"{''.join(f'exec({text!r}); ' for text in texts)}{catalogue}"
             self._sets[name] = SetFiles(name, path, notebook, catalogue, shared, files, self.config)
         return self._sets[name]
 

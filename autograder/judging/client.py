@@ -23,6 +23,7 @@ from typing import Any
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
 from autograder.judging.proxies import Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
+from autograder.judging.trials import Call, call_of
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 from autograder.text import shown_text
@@ -36,7 +37,7 @@ EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they l
 class Entry:
     """One recorded answer: which check asked, what was asked (a digest), and the value or the exception.
 
-    `changed` names the arguments that the call changed in place.
+    `changed` names the arguments that the call changed in place; `asked` is the call where a client keeps calls.
     """
 
     check: str
@@ -44,6 +45,7 @@ class Entry:
     value: Any = None
     error: str | None = None
     changed: tuple[str, ...] = ()
+    asked: Call | None = None
 
     @property
     def is_value(self) -> bool:
@@ -135,7 +137,7 @@ class Client:
     the bytes left for its answers. `exchanges` are those of this test cell so far; `replayed` begins with what was
     exchanged for it before it ran. `latest` is the call whose answer was read last, where there is one. `is_told` says
     that all it learnt is in the exchanges, `is_new` that the student's process still holds what an earlier test cell's
-    proxies stand for.
+    proxies stand for; `keeps_calls` that the transcript says what was given to each call.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -153,6 +155,7 @@ class Client:
     replayed: deque[Exchange] = field(default_factory=deque)
     is_told: bool = True
     is_new: bool = True
+    keeps_calls: bool = False
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
@@ -362,7 +365,8 @@ class Client:
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
         said = None if error is None else f"{error.type_name or error.verdict}: {error.message}"
-        self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed))
+        asked = call_of(promise) if self.keeps_calls else None
+        self.transcript.append(Entry(self.check, promise.key, value, said, promise.changed, asked))
 
     # what test cells use
 

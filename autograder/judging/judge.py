@@ -15,14 +15,13 @@ import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from itertools import takewhile
 from typing import Any
 
 from autograder.judging.client import Client
+from autograder.judging.diagnosis import DIAGNOSIS_SECONDS, diagnosed
 from autograder.judging.job import Job
 from autograder.judging.problems import StudentGone, StudentProblem, raised
 from autograder.judging.proxies import Proxy
-from autograder.judging.recognition import recognise
 from autograder.judging.reference import Judged
 from autograder.judging.session import Outcome, run_test_cell
 from autograder.judging.source import BadSource, TestCell
@@ -41,12 +40,10 @@ MOST_CLEAN_BYTES = 4_000_000
 OUTPUT_BYTES = 1_000  # that each output weighs at least: showing it costs a millisecond
 PIXELS_A_BYTE = 40  # of a picture as a page shows it
 OWN_SECONDS = 30.0  # of computing, for what a check itself does with the answers, beside the students' calls
-DIAGNOSIS_SECONDS = 60.0  # of computing, after which no further variant is run for an exercise
 TRIAL_SECONDS = 0.5  # of the student's process, and of computing here, in which inputs are cut down
 MOST_RIGHT = 4  # variants that are asked whether an input is allowed
 TRIES = 4  # of a test cell, one after the other: the reference's, the student's two, a last variant's
 PNG = b"\x89PNG\r\n\x1a\n"
-CHANGED = "You write into something that your function was given (with -=, out=, an index or the like); work on a copy."
 # the large libraries, and by which words a student's cells speak of them
 MENTIONS = {"matplotlib": ("matplotlib", "plt", "pylab"), "torch": ("torch",)}
 
@@ -323,23 +320,13 @@ class Judge:
     def _misconceptions(self, test: TestCell, expected: Outcome, outcome: Outcome) -> list[Misconception]:
         if outcome.named is not None:
             return outcome.named
-        variants = self.source.catalogue.wrong_of(test.names)
-        only_data = all(entry.is_value for entry in expected.transcript)
         made_for = self.student_id or self.source.own_id
-        outcomes = self.source.variant_outcomes(test, variants, self.job.seed, made_for, only_data)
-        end = time.process_time() + DIAGNOSIS_SECONDS
-        in_time = takewhile(lambda _: time.process_time() < end, outcomes)  # kept: the next student's search goes on
-        runs = [(variant, of_variant.transcript) for variant, of_variant in in_time]
         try:
-            with time_limit(OWN_SECONDS, clock=time.process_time):
-                found = recognise(outcome.transcript, expected.transcript, runs)
+            named, is_done = diagnosed(self.source, test, expected, outcome, self.job.seed, made_for, OWN_SECONDS)
         except (Exception, OutOfTime) as error:  # answers of a kind that nobody foresaw: they cost no verdict
             self.events.append(f"{test.grade_id}: no misconception could be looked for: {type(error).__name__}")
             return []
-        named = [Misconception(v.name, v.exercise, v.says) for v in found]
-        if not found and any("changes its input in place" in check.reason for check in outcome.checks):
-            named = [Misconception("changes_its_input", test.grade_id, CHANGED)]
-        outcome.named = named if named or len(runs) == len(variants) else None  # None: cut short, not done
+        outcome.named = named if is_done else None  # None: cut short, not done
         return named
 
     # the result

@@ -24,6 +24,7 @@ RTOL = 1e-3
 ATOL = 1e-5
 NO_NUMBERS = (str, bytes, dict, set, type(None))
 TYPED_ATOL = 5e-3  # numbers that a student typed are rounded
+MOST_NUMBERS = 20_000  # of an answer of which more is asked than whether it is the same
 FINE_ATOL = 1e-8  # with a hundred times as much relative to the size: for answers of which none is far off
 
 
@@ -87,7 +88,18 @@ def _is_ragged(value: Any) -> bool:
     return has_others or len({np.shape(_plain(item)) for item in value}) > 1
 
 
-def _by_question(transcript: list[Entry]) -> dict[Question, Entry]:
+def numbers_in(value: Any) -> np.ndarray:
+    """All numbers of an answer in a row; none where there is something else in it, or very many."""
+    parts = list(value.values()) if isinstance(value, dict) else value
+    parts = parts if isinstance(parts, (list, tuple)) and not is_flat(parts) else [parts]
+    is_other = any(isinstance(p, (Proxy, *NO_NUMBERS)) or _is_ragged(p) for p in parts)
+    if is_other or sum(int(np.prod(np.shape(p))) for p in parts) > MOST_NUMBERS:
+        return np.empty(0)
+    array = np.concatenate([[], *(np.ravel(_plain(p)) for p in parts)])
+    return array.astype(float) if array.dtype.kind in "biuf" else np.empty(0)
+
+
+def by_question(transcript: list[Entry]) -> dict[Question, Entry]:
     asked: Counter[tuple[str, str]] = Counter()
     entries = {}
     for entry in transcript:
@@ -97,7 +109,7 @@ def _by_question(transcript: list[Entry]) -> dict[Question, Entry]:
     return entries
 
 
-def _same(one: Entry, other: Entry, atol: float = ATOL) -> bool:
+def same(one: Entry, other: Entry, atol: float = ATOL) -> bool:
     if one.error or other.error:
         return one.error == other.error
     if one.changed != other.changed:
@@ -116,9 +128,17 @@ class Answer:
 
 
 def answers_beside(student: list[Entry], reference: list[Entry], atol: float = ATOL) -> list[Answer]:
-    references = _by_question(reference)
-    both = [(q, entry, references[q]) for q, entry in _by_question(student).items() if q in references]
-    return [Answer(question, entry, right, _same(entry, right, atol)) for question, entry, right in both]
+    references = by_question(reference)
+    both = [(q, entry, references[q]) for q, entry in by_question(student).items() if q in references]
+    return [Answer(question, entry, right, same(entry, right, atol)) for question, entry, right in both]
+
+
+def answers_with_tolerance(student: list[Entry], reference: list[Entry]) -> tuple[list[Answer], float]:
+    """The answers, and by how much they may differ: by less where none is far off."""
+    answers = answers_beside(student, reference)
+    if all(answer.is_right for answer in answers):
+        return answers_beside(student, reference, FINE_ATOL), FINE_ATOL
+    return answers, ATOL
 
 
 def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -> set[Question]:
@@ -127,14 +147,14 @@ def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -
     It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
     places where it is wrong itself, or when it gives only errors and not all of those: errors have many causes.
     """
-    variants = _by_question(variant)
+    variants = by_question(variant)
     beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
     wrong = [(answer, of_variant) for answer, of_variant in beside if not answer.is_right]
-    gives = [answer for answer, of_variant in wrong if _same(answer.given, of_variant, atol)]
-    if not gives or not all(_same(answer.given, of_variant, atol) for answer, of_variant in beside if answer.is_right):
+    gives = [answer for answer, of_variant in wrong if same(answer.given, of_variant, atol)]
+    if not gives or not all(same(answer.given, of_variant, atol) for answer, of_variant in beside if answer.is_right):
         return set()
     given = {answer.question for answer in gives}
-    misses = sum(a.question not in given and not _same(of_variant, a.right, atol) for a, of_variant in wrong)
+    misses = sum(a.question not in given and not same(of_variant, a.right, atol) for a, of_variant in wrong)
     if misses > len(gives) or (misses and all(answer.given.error for answer in gives)):
         return set()
     return given
@@ -154,9 +174,7 @@ def recognise(
     student: list[Entry], reference: list[Entry], runs: list[tuple[Variant, list[Entry]]], most: int = 2
 ) -> list[Variant]:
     """The variants that explain the student's wrong answers, those that explain most first."""
-    both = without_form(student, reference), without_form(reference, reference)
-    atol = FINE_ATOL if all(answer.is_right for answer in answers_beside(*both)) else ATOL
-    answers = answers_beside(*both, atol)
+    answers, atol = answers_with_tolerance(without_form(student, reference), without_form(reference, reference))
     candidates = []
     for variant, transcript in runs:
         gives = explained(answers, without_form(transcript, reference), atol)

@@ -20,6 +20,7 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 MOST_KEPT_BYTES = 256 * 1024**2  # of questions and answers, for all test cells of a set
 MOST_KEPT_OUTCOMES = 2000
 TRUSTED_SECONDS = 600.0  # for a call of the reference or of a variant
+Names = dict[str, Any]
 
 
 @dataclass
@@ -133,6 +134,7 @@ class Judged(Source):
 
         def make() -> Outcome:
             client = self._client(test, self.namespace_for(test, student_id))
+            client.keeps_calls = True
             return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), learns=True)
 
         is_own = student_id == self.own_id or not test.is_personal
@@ -151,13 +153,20 @@ class Judged(Source):
 
         def make(variant: Variant) -> Outcome:
             with warnings.catch_warnings(action="ignore"):  # wrong variants divide by zero when their data are made
-                client = self._client(test, {**names, variant.exercise: value_for(variant, names, student_id)})
-            client.sources[variant.exercise] = variant.source
-            if only_data:
-                client.get(list(test.names))
-                return Outcome(transcript=client.transcript)
-            return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed))
+                own = {variant.exercise: value_for(variant, names, student_id)}
+            return self.outcome_with(test, names, own, variant.source, seed, only_data)
 
         for variant in variants:
             key = None if test.is_personal else (test.grade_id, seed, variant.exercise, variant.name)
             yield variant, self._run(key, partial(make, variant))
+
+    def outcome_with(
+        self, test: TestCell, names: Names, own: Names, text: str, seed: int, only_data: bool, **more: Any
+    ) -> Outcome:
+        """What the test cell says about `names` and its `own`, which `text` makes; `more` are fields of `Session`."""
+        client = self._client(test, {**names, **own})
+        client.sources.update(dict.fromkeys(own, text))
+        if only_data:
+            client.get(list(test.names))
+            return Outcome(transcript=client.transcript)
+        return run_test_cell(test, client, self, seed, known=self.known_answers(test, seed), **more)

@@ -36,6 +36,7 @@ MOST_CUTS = 24  # inputs tried for one check
 
 Holds = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 """Called with a function and arguments: raises where the function's answer is not right."""
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]  # of what, as in "Head().forward()", on which small plain data
 
 
 @dataclass
@@ -66,15 +67,23 @@ def way_of(reason: str) -> str:
     return re.split(r"[\d(]|, in case", shown_text(reason))[0]
 
 
-def trial_of(promise: Promise, holds: Holds | None, way: str) -> Trial | None:
-    """The call as one that can be repeated later; None where an input is an object, a function or too large."""
+def call_of(promise: Promise) -> Call | None:
+    """What was asked; None where it is no call, or an input is an object, a function or too large."""
+    if promise.op != "call":
+        return None
     args, kwargs = promise.details["args"], promise.details["kwargs"]
     sizes = [_entries(value) for value in (*args, *kwargs.values())]
-    if promise.target._root is None or promise.op != "call" or None in sizes:
+    if None in sizes or sum(size or 0 for size in sizes) > MOST_ENTRIES:
         return None
-    if sum(size or 0 for size in sizes) > MOST_ENTRIES:
+    return promise.path, copy.deepcopy(tuple(args)), copy.deepcopy(kwargs)
+
+
+def trial_of(promise: Promise, holds: Holds | None, way: str) -> Trial | None:
+    """The call as one that can be repeated later; None where an input is an object, a function or too large."""
+    call = call_of(promise)
+    if promise.target._root is None or call is None:
         return None
-    return Trial(promise.target._root, copy.deepcopy(tuple(args)), copy.deepcopy(kwargs), holds or _plain_call, way)
+    return Trial(promise.target._root, *call[1:], holds or _plain_call, way)
 
 
 def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -83,11 +92,13 @@ def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _entries(value: Any, depth: int = 0) -> int | None:
     """How many numbers or characters plain data holds; None where it is something else."""
+    if isinstance(value, Proxy):  # whose attributes would be asked for
+        return None
     if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
         return 1
     if isinstance(value, str):
         return len(value)
-    if hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, Proxy):
+    if hasattr(value, "shape") and hasattr(value, "dtype"):
         return int(np.prod(value.shape))
     if isinstance(value, (list, tuple)) and depth < DEEPEST:
         parts = [_entries(part, depth + 1) for part in value]

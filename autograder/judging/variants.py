@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import contextlib
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from types import FunctionType
 from typing import Any
 
@@ -17,7 +18,9 @@ from autograder.notebook.names import bound_names, compiled_silent, used_names
 
 @dataclass
 class Variant:
-    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it."""
+    """`value` is the function or class, or for data a function of the student's id; `source` a cell that binds it, and
+    that is to be run where there is no value. `also` is the sentence for a second mistake.
+    """
 
     name: str
     exercise: str
@@ -26,6 +29,7 @@ class Variant:
     is_right: bool
     says: str = ""
     whole_cell: bool = False
+    also: str = ""
 
 
 @dataclass
@@ -51,7 +55,12 @@ class Catalogue:
     def __init__(self, text: str, reference: dict[str, Any], solution_text: Callable[[str], str], where: str) -> None:
         self.variants: list[Variant] = []
         self.survivors: list[Survivor] = []
+        self.descriptions: list[Callable[..., str]] = []
         self.where = where
+        self._makers: list[Callable[[Any, str], Any]] = []
+        self._edits: list[dict[str, str]] = []
+        self._general: dict[str, list[Variant]] = {}
+        self._reference, self._solution_text = reference, solution_text
         try:
             tree = ast.parse(text)
         except SyntaxError as error:
@@ -71,6 +80,9 @@ class Catalogue:
         finally:
             catalogue.registered = None
         for kind, details in registered:
+            if kind in ("general", "description"):
+                (self._makers if kind == "general" else self.descriptions).append(details["value"])
+                continue
             exercise, says = details["exercise"], details.get("says", "")
             if exercise not in reference:
                 raise self._bad(f"names the exercise {exercise!r}, which does not exist")
@@ -81,13 +93,14 @@ class Catalogue:
             whole_cell = True
             name = details["name"] if kind == "edited" else value.__name__
             if kind == "edited":
+                self._edits += [details] if says else []
                 source = self._edited(name, exercise, details["old"], details["new"], solution_text(exercise))
             elif details["based_on"]:
                 source = self._based_on(name, details["based_on"], sources[name], solution_text(exercise))
             else:
                 source, whole_cell = f"{sources[name]}\n\n\n{exercise} = {name}", False
             if whole_cell:
-                value = self._made(name, exercise, source, reference)
+                value = self.made(name, exercise, source, reference)
             if any((v.exercise, v.name) == (exercise, name) for v in self.variants):
                 raise self._bad(f"has two variants called {(exercise, name)}")
             is_right = kind == "right" or (kind == "edited" and not says)
@@ -113,7 +126,7 @@ class Catalogue:
         except ValueError as problem:
             raise BadCatalogue(f"{self.where}: the variant {name!r} is based on {base!r}: {problem}") from problem
 
-    def _made(self, name: str, exercise: str, text: str, reference: dict[str, Any]) -> Any:
+    def made(self, name: str, exercise: str, text: str, reference: dict[str, Any]) -> Any:
         """What the text of a whole solution cell gives."""
         namespace = {**reference}
         try:
@@ -122,6 +135,27 @@ class Catalogue:
         except Exception as error:
             raise BadCatalogue(f"{self.where}: the variant {name!r} fails ({type(error).__name__}: {error})") from error
         return namespace[exercise]
+
+    def changes_of(self, exercise: str) -> list[Variant]:
+        """General changes of the reference for this exercise, made when they are first asked for."""
+        if exercise not in self._general:
+            value, cell = self._reference[exercise], self._solution_text(exercise)
+            made = [(says, new, isinstance(new, str)) for make in self._makers for says, new in make(value, cell)]
+            self._general[exercise] = [
+                Variant("a_change", exercise, None if is_text else new, new if is_text else cell, False, says)
+                for says, new, is_text in made
+            ]
+        return self._general[exercise]
+
+    def pairs_of(self, exercise: str) -> Iterator[Variant]:
+        """Two mistakes of the catalogue at once: cells with a mistake, and in them the edit that makes another."""
+        edits = [edit for edit in self._edits if edit["exercise"] == exercise]
+        for variant, edit in product((v for v in self.wrong_of({exercise}) if v.whole_cell), edits):
+            is_new = variant.says != edit["says"] and "right" not in variant.says + edit["says"]  # beside it, less is
+            if is_new and variant.source.count(edit["old"]) == 1:
+                text = variant.source.replace(edit["old"], edit["new"])
+                says, also = sorted([variant.says, edit["says"]])
+                yield Variant("two_at_once", exercise, None, text, False, says, also=also)
 
     def wrong_of(self, names: set[str]) -> list[Variant]:
         return [v for v in self.variants if not v.is_right and v.exercise in names]

@@ -636,6 +636,13 @@ edited(
     '"f": (6, 1, 3, 2)',
     says='In "f" the axis of size 1 is stretched: the leading axes (6, 1) and (5,) make (6, 5).',
 )
+edited(
+    "product_shapes",
+    "leading_axes_multiplied",
+    '"f": (6, 5, 3, 2)',
+    '"f": (30, 3, 2)',
+    says='In "f" you make one axis of the two leading ones; each stays an axis of its own.',
+)
 
 edited(
     "product_shapes",
@@ -652,3 +659,46 @@ def shapes_from_arrays(student_id):
     Q, K, E, F = np.ones((2, 3, 4)), np.ones((2, 5, 4)), np.ones((6, 1, 3, 4)), np.ones((5, 4, 2))
     shapes = {"a": (A @ B).shape, "b": (A @ v).shape, "c": (Q @ np.swapaxes(K, -1, -2)).shape, "d": "Error"}
     return shapes | {"e": list((w[:, None] * A).shape), "f": np.array((E @ F).shape)}
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "softmax",
+    says="Your exp overflows, and you put a number in the place of the NaN that follows; beside it all others lose "
+    "their weight. Subtract the largest number first, and nothing overflows.",
+)
+def nan_replaced_by_one(z, axis=-1):
+    with np.errstate(all="ignore"):
+        e = np.exp(np.asarray(z, dtype=np.float64))
+        p = e / e.sum(axis=axis, keepdims=True)
+    return np.nan_to_num(p, nan=1.0)
+
+
+@wrong(
+    "weighted_average", says="You sum over the rows of the weights. Output i uses row i: the sum runs over the columns."
+)
+def columns_of_the_weights(weights, values):
+    if weights.ndim == 1:
+        return weights @ values
+    return np.einsum("...ji,...jd->...id", weights, values)
+
+
+@wrong(
+    "pairwise_dot",
+    says="You name the last two axes by numbers from the front, which is right for one number of leading axes only. "
+    "Count them from the end, -2 and -1.",
+)
+def axes_counted_from_the_front(A, B):
+    if B.ndim == 2:
+        return A @ B.transpose(1, 0)
+    return np.matmul(A, B.swapaxes(1, 2))
+
+
+@wrong(
+    "pairwise_dot", says="You give back squared distances between the rows, with a minus; dot products are asked for."
+)
+def negative_squared_distances(A, B):
+    diff = A[..., :, None, :] - B[..., None, :, :]
+    return -(diff**2).sum(axis=-1)

@@ -2382,3 +2382,325 @@ class DecoderWithAHelper(nn.Module):
 
     def step(self, y_prev, state, H, mask):
         return self(y_prev, state, H, mask)
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "additive_scores",
+    says="You multiply the state's matrix with the annotations and the annotations' with the state: the two stand in "
+    "another order in your concatenation than their matrices.",
+)
+def state_and_annotation_swapped(s, H, W_s, W_h, v):
+    W = np.concatenate([W_s, W_h], axis=1)
+    T = H.shape[0]
+    pairs = np.concatenate([H, np.tile(s, (T, 1))], axis=1)
+    return np.tanh(pairs @ W.T) @ v
+
+
+@wrong(
+    "additive_scores",
+    says="You reshape the projected annotations where they should be transposed. Reshaping keeps the order of the "
+    "numbers and mixes the annotations up.",
+)
+def reshape_for_transpose(s, H, W_s, W_h, v):
+    T, a = H.shape[0], v.shape[0]
+    proj = (W_h @ H.T).reshape(T, a)
+    return (np.tanh(proj + W_s @ s) * v).sum(axis=1)
+
+
+@wrong(
+    "additive_scores",
+    says="Only the annotation goes through your tanh; the state is added to it first, so that the two meet inside.",
+)
+def state_outside_the_tanh(s, H, W_s, W_h, v):
+    scores = np.zeros(H.shape[0], dtype=float)
+    for j in range(H.shape[0]):
+        scores[j] = np.dot(v, np.tanh(np.dot(W_h, H[j])) + np.dot(W_s, s))
+    return scores
+
+
+@wrong(
+    "additive_scores",
+    says="You take the tanh of both parts apart and average over the width; state and annotation meet inside one "
+    "tanh, and the products with v are summed.",
+)
+def tanh_apart_and_mean(s, H, W_s, W_h, v):
+    left = np.tanh(W_s @ s)
+    right = np.tanh(H @ W_h.T)
+    return np.mean((left + right) * v, axis=-1)
+
+
+@wrong(
+    "attend",
+    says="You divide the scores by the root of a width, as dot products need it. Additive scores have no scale.",
+)
+def scores_divided_by_a_root(s, H, W_s, W_h, v):
+    scale = np.sqrt(H.shape[-1])
+    e = additive_scores(s, H, W_s, W_h, v) / scale
+    p = np.exp(e - e.max())
+    p = p / p.sum()
+    return p, np.einsum("t,tm->m", p, H)
+
+
+@wrong(
+    "attend",
+    says="You divide what the scores are above the smallest one by its sum; a softmax applies the exponential "
+    "function first.",
+)
+def shares_instead_of_softmax(s, H, W_s, W_h, v):
+    e = additive_scores(s, H, W_s, W_h, v)
+    e = e - e.min()
+    total = e.sum()
+    alpha = e / total if total > 0 else np.full(len(e), 1 / len(e))
+    return alpha, alpha @ H
+
+
+@wrong(
+    "alignment_matrix",
+    says="Your states see the annotations up to their own number only; the text to be read is there from the "
+    "beginning, and all of it may be looked at.",
+)
+def causal_alignment(S, H, W_s, W_h, v):
+    e = np.array([additive_scores(s, H, W_s, W_h, v) for s in S])
+    allowed = np.tril(np.ones(e.shape, dtype=bool))
+    e = np.where(allowed, e, -np.inf)
+    e = np.exp(e - e.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+@wrong(
+    "alignment_matrix",
+    says="You reshape the table of scores where it should be transposed, which mixes states and annotations up.",
+)
+def reshape_of_the_table(S, H, W_s, W_h, v):
+    keys = (H @ W_h.T)[:, None, :]
+    queries = (S @ W_s.T)[None, :, :]
+    e = (np.tanh(keys + queries) * v).sum(axis=-1)  # (T_x, T_y)
+    e = e.reshape(len(S), len(H))
+    e = np.exp(e - e.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+@wrong(
+    "alignment_matrix",
+    says="In your alignment the columns sum to 1, and the scores are divided by the root of a width. Each state has "
+    "a row of weights that sum to 1, and additive scores have no scale.",
+)
+def columns_and_scaled(S, H, W_s, W_h, v):
+    e = np.tanh((S @ W_s.T)[:, None] + (H @ W_h.T)[None]) @ v / np.sqrt(v.size)
+    e = np.exp(e - e.max(axis=0, keepdims=True))
+    return e / e.sum(axis=0, keepdims=True)
+
+
+@wrong(
+    "cosine_similarity", says="You weight the words by how rare they are (tf-idf); here the plain counts are compared."
+)
+def weighted_by_rarity(a, b):
+    ca, cb = Counter(a.split()), Counter(b.split())
+    if not ca or not cb:
+        return 1.0 if ca == cb else 0.0
+    vocab = list(ca | cb)
+    idf = np.array([np.log(3 / (1 + (w in ca) + (w in cb))) + 1 for w in vocab])
+    x = np.array([ca[w] for w in vocab]) * idf
+    y = np.array([cb[w] for w in vocab]) * idf
+    return x @ y / np.sqrt((x @ x) * (y @ y))
+
+
+@wrong(
+    "cosine_similarity",
+    says="Only a text without any character is empty for you; one of nothing but blanks has no word either.",
+)
+def blanks_taken_for_words(a, b):
+    if len(a) == 0 or len(b) == 0:
+        return float(len(a) == len(b))
+    ca, cb = Counter(a.split()), Counter(b.split())
+    dot = sum(ca[w] * cb[w] for w in ca)
+    norm = np.sqrt(sum(c * c for c in ca.values())) * np.sqrt(sum(c * c for c in cb.values()))
+    return dot / norm if norm > 0 else 0.0
+
+
+@wrong(
+    "damerau_levenshtein_similarity",
+    says="Where two characters are exchanged you take that step without comparing; another way may be cheaper. Take "
+    "the smallest of all.",
+)
+def exchange_always_taken(a, b):
+    n, m = len(a), len(b)
+    if n == 0 and m == 0:
+        return 1.0
+    d = np.zeros((n + 1, m + 1))
+    d[:, 0] = range(n + 1)
+    d[0, :] = range(m + 1)
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            if a[i - 1] == b[j - 1]:
+                d[i, j] = d[i - 1, j - 1]
+            elif i > 1 and j > 1 and a[i - 2] + a[i - 1] == b[j - 1] + b[j - 2]:
+                d[i, j] = d[i - 2, j - 2] + 1
+            else:
+                d[i, j] = 1 + min(d[i - 1, j], d[i, j - 1], d[i - 1, j - 1])
+    return 1 - d[n, m] / max(n, m)
+
+
+@wrong(
+    "damerau_levenshtein_similarity",
+    says="You divide by the length of the first text; the distance is compared with that of the longer one.",
+)
+def divided_by_the_first_length(a, b):
+    if not a:
+        return 1.0 if not b else 0.0
+    n, m = len(a), len(b)
+    d = {}
+    for i in range(n + 1):
+        d[i, 0] = i
+    for j in range(m + 1):
+        d[0, j] = j
+    for i in range(1, n + 1):
+        for j in range(1, m + 1):
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
+            if i >= 2 and j >= 2 and a[i - 2 : i] == b[j - 2 : j][::-1]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return max(0.0, 1 - d[n, m] / n)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="Your cell runs first, without a context, and its new state asks. Here the previous state asks, and the "
+    "cell reads the context.",
+)
+class cell_before_attention(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def attend(self, state, H, mask):
+        e = self.v(torch.tanh(self.W_s(state)[:, None] + self.W_h(H))).squeeze(-1)
+        some = mask.any(dim=1, keepdim=True)
+        e = e.masked_fill(~mask, float("-inf")).masked_fill(~some, 0.0)
+        alpha = torch.softmax(e, dim=1) * mask
+        return (alpha, torch.einsum("bt,btm->bm", alpha, H))
+
+    def step(self, y_prev, state, H, mask):
+        emb = self.embedding(y_prev)
+        nothing = torch.zeros(H.shape[0], H.shape[2], dtype=H.dtype)
+        state = self.cell(torch.cat([emb, nothing], dim=1), state)
+        alpha, context = self.attend(state, H, mask)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return (logits, state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="squeeze() without an axis removes every axis of size 1, also that of a single text or a single annotation. "
+    "Say which axis you mean.",
+)
+class squeezed_too_much(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        e = self.v(torch.tanh(self.W_s(state)[:, None] + self.W_h(H))).squeeze()
+        e = e.masked_fill(~mask, -torch.inf)
+        alpha = torch.softmax(e, dim=-1)
+        alpha = torch.where(mask, alpha, torch.zeros_like(alpha))
+        context = torch.matmul(alpha[:, None], H).squeeze(1)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        logits = self.output(torch.cat([state, context], dim=1))
+        return (logits, state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="You keep the projected annotations from an earlier call, and other annotations of the same shape then get "
+    "those. What depends on an argument is computed from it each time.",
+)
+class projections_kept(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+        self.keys, self.keys_of = (None, None)
+
+    def step(self, y_prev, state, H, mask):
+        if self.keys is None or self.keys.shape[:2] != H.shape[:2]:
+            self.keys = self.W_h(H)
+        e = self.v(torch.tanh(self.W_s(state)[:, None, :] + self.keys)).squeeze(-1)
+        alpha = torch.softmax(e.masked_fill(~mask, float("-inf")), dim=1).nan_to_num(0)
+        context = (alpha[:, :, None] * H).sum(dim=1)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        return (self.output(torch.cat([state, context], dim=1)), state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="Your output layer reads the context before the state, and you return log-probabilities; it reads state and "
+    "context in this order, and its numbers are the logits.",
+)
+class context_first_and_log_softmax(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        e = self.v(torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))).squeeze(-1)
+        alpha = torch.softmax(e.masked_fill(~mask, float("-inf")), dim=-1).nan_to_num(0)
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=-1), state)
+        out = self.output(torch.cat([context, state], dim=-1))
+        return (torch.log_softmax(out, dim=-1), state, alpha)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="You cut large scores off before exp, so that scores beyond the limit become equal. Subtract the largest "
+    "one of each row: that changes no weight.",
+)
+class scores_clamped(nn.Module):
+    def __init__(self, n_tokens, d_embed, d_hidden, d_annotation, d_attention):
+        super().__init__()
+        self.embedding = nn.Embedding(n_tokens, d_embed)
+        self.W_s = nn.Linear(d_hidden, d_attention, bias=False)
+        self.W_h = nn.Linear(d_annotation, d_attention, bias=False)
+        self.v = nn.Linear(d_attention, 1, bias=False)
+        self.cell = nn.GRUCell(d_embed + d_annotation, d_hidden)
+        self.output = nn.Linear(d_hidden + d_annotation, n_tokens)
+
+    def step(self, y_prev, state, H, mask):
+        e = self.v(torch.tanh(self.W_s(state)[:, None] + self.W_h(H)))[:, :, 0]
+        p = torch.exp(e.clamp(-60.0, 60.0)) * mask
+        alpha = p / (p.sum(dim=1, keepdim=True) + 1e-30)
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), context], dim=1), state)
+        return (self.output(torch.cat([state, context], dim=1)), state, alpha)
+
+
+edited(
+    "alignment_reading",
+    "average_place",
+    '"reads": (reads + 1).tolist(),',
+    '"reads": np.rint(alignment @ np.arange(1, 7)).astype(int).tolist(),',
+    says='Your "reads" holds the average place of the weights, rounded; a written word reads where its weight is '
+    "largest.",
+)

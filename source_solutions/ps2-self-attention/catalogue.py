@@ -441,6 +441,16 @@ def nearly_equal_is_a_tie(q, K, V):
 
 @wrong(
     "argmax_attention",
+    says="Products that differ by little count as equal in your function, because they are rounded or given a "
+    "margin, so that an earlier key beats a better one; only the largest product wins.",
+)
+def close_to_the_best_is_a_tie(q, K, V):
+    scores = K @ q
+    return V[int(np.argmax(np.isclose(scores, scores.max())))]
+
+
+@wrong(
+    "argmax_attention",
     says="You take the argmax of a softmax in which large products overflow; the products themselves show which is"
     " largest.",
 )
@@ -1631,3 +1641,107 @@ def counted_one_by_one(L, D):
 @right("attention_multiplications")
 def count_as_a_float(L, D):
     return 2.0 * L**2 * D
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "scaled_dot_product_attention",
+    says="You hide keys with a large negative number. Where the other scores are lower still, hidden keys then get "
+    "weight; minus infinity is below everything.",
+)
+def minus_ten_thousand(Q, K, V, mask=None):
+    scores = (Q / np.sqrt(Q.shape[-1])) @ np.swapaxes(K, -1, -2)
+    if mask is not None:
+        scores = scores + np.where(mask, 0.0, -1e4)
+    e = np.exp(scores - scores.max(-1, keepdims=True))
+    weights = e / e.sum(-1, keepdims=True)
+    if mask is not None:
+        weights = np.where(np.any(np.broadcast_to(mask, weights.shape), axis=-1, keepdims=True), weights, 0)
+    return weights @ V, weights
+
+
+@wrong(
+    "self_attention",
+    says="You make one long sequence of the batch, so that tokens of different sequences see each other; each "
+    "sequence attends within itself.",
+)
+def one_long_sequence(X, W_Q, W_K, W_V):
+    flat = X.reshape(-1, X.shape[-1])
+    output, weights = scaled_dot_product_attention(flat @ W_Q, flat @ W_K, flat @ W_V)
+    return output.reshape(*X.shape[:-1], W_V.shape[-1]), weights
+
+
+@wrong("self_attention", says="You normalise the tokens before they are projected; nothing is normalised here.")
+def tokens_normalised(X, W_Q, W_K, W_V):
+    mu = X.mean(axis=-1, keepdims=True)
+    sd = X.std(axis=-1, keepdims=True) + 1e-5
+    N = (X - mu) / sd
+    return scaled_dot_product_attention(N @ W_Q, N @ W_K, N @ W_V)
+
+
+@wrong(
+    "self_attention_columns",
+    says="You reshape the matrices where they should be transposed. Reshaping keeps the order of the numbers and "
+    "mixes rows and columns up.",
+)
+def reshape_for_transpose_in_columns(X, W_Q, W_K, W_V):
+    def project(W):
+        return X.T @ W.reshape(W.shape[1], W.shape[0])
+
+    output, weights = scaled_dot_product_attention(project(W_Q), project(W_K), project(W_V))
+    return output.T, weights
+
+
+@wrong(
+    "self_attention_columns",
+    says="Your scale comes from the width of the tokens, and your output mixes the values by the columns of the "
+    "weights. The width of the keys counts, and query i has row i.",
+)
+def scaled_by_d_and_turned(X, W_Q, W_K, W_V):
+    d = X.shape[0]
+    Q, K, V = W_Q @ X, W_K @ X, W_V @ X
+    s = Q.T @ K / np.sqrt(d)
+    s = np.exp(s - s.max(1, keepdims=True))
+    s = s / s.sum(1, keepdims=True)
+    return V @ s, s
+
+
+@wrong(
+    "cross_attention",
+    says="Where both sides have the same width, the asking tokens answer as well in your function; keys and values "
+    "come from X_kv alone.",
+)
+def asking_tokens_answer_too(X_q, X_kv, W_Q, W_K, W_V):
+    n = X_kv.shape[-2]
+    tokens = np.concatenate([X_kv, X_q], axis=-2) if X_q.shape[-1] == X_kv.shape[-1] else X_kv
+    out, w = scaled_dot_product_attention(X_q @ W_Q, tokens @ W_K, tokens @ W_V)
+    return out, w[..., :n]
+
+
+@wrong("cross_attention", says="You average the keys; they are for matching, and what is averaged are the values.")
+def keys_averaged(X_q, X_kv, W_Q, W_K, W_V):
+    Q, K, V = X_q @ W_Q, X_kv @ W_K, X_kv @ W_V
+    _, weights = scaled_dot_product_attention(Q, K, V)
+    return weights @ K, weights
+
+
+@wrong(
+    "cross_attention",
+    says="Your scores are not divided by the root of the width, and your softmax runs over the queries.",
+)
+def unscaled_over_queries(X_q, X_kv, W_Q, W_K, W_V):
+    s = (X_q @ W_Q) @ np.swapaxes(X_kv @ W_K, -1, -2)
+    e = np.exp(s - s.max(axis=-2, keepdims=True))
+    w = e / e.sum(axis=-2, keepdims=True)
+    return w @ (X_kv @ W_V), w
+
+
+@wrong(
+    "attention_multiplications",
+    says="You count the exponentials of the softmax and only one of the two matrix products; both products count, "
+    "and nothing else.",
+)
+def softmax_counted_one_product_only(L, D):
+    return L * L * D + L * L

@@ -1609,3 +1609,257 @@ class ModuleWithTheLibrary(nn.Module):
         weights = attend(q, k, torch.eye(k.shape[2]).expand(*k.shape[:3], -1), attn_mask=mask)
         z = attend(q, k, v, attn_mask=mask)
         return self.W_O(z.transpose(1, 2).contiguous().view(*x_q.shape)), weights
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong("split_heads", says="Your heads are part of the batch axis; they are an axis of their own behind it.")
+def heads_in_the_batch_axis(X, n_heads):
+    B, T, d = X.shape
+    parts = X.reshape(B, T, n_heads, d // n_heads).transpose(0, 2, 1, 3)
+    return parts.reshape(B * n_heads, T, d // n_heads)
+
+
+@wrong(
+    "split_heads",
+    says="You move the width in front of the tokens and reshape from there, which mixes tokens and columns. First "
+    "cut the width into heads, then exchange the axes.",
+)
+def width_moved_to_the_front(X, n_heads):
+    B, T, d = X.shape
+    return np.swapaxes(X, 1, 2).reshape(B, n_heads, T, d // n_heads)
+
+
+@wrong(
+    "split_heads",
+    says="Your heads take the columns in turn, and stand behind the tokens. A head owns neighbouring columns, and "
+    "its axis stands before the tokens.",
+)
+def columns_in_turn_behind(X, n_heads):
+    B, T, d = X.shape
+    return X.reshape(B, T, d // n_heads, n_heads).swapaxes(-1, -2)
+
+
+@wrong("merge_heads", says="You add the heads up; they stand side by side, each in columns of its own.")
+def heads_added_up_and_repeated(X):
+    return np.concatenate([X.sum(axis=1)] * X.shape[1], axis=-1)
+
+
+@wrong(
+    "merge_heads",
+    says="You exchange tokens and width, and the reshape then mixes them up. The heads move next to their width, "
+    "behind the tokens.",
+)
+def tokens_swapped_with_the_width(X):
+    B, h, T, d = X.shape
+    return X.swapaxes(2, 3).reshape(B, h * d, T).reshape(B, T, h * d)
+
+
+@wrong(
+    "merge_heads",
+    says="`.T` turns all axes round, so that a reshape meets them in another order. Exchange the heads and the "
+    "tokens only.",
+)
+def all_axes_reversed_first(X):
+    B, h, T, d_head = X.shape
+    merged = X.T.reshape(T, h * d_head, B)  # (d_head, T, h, B)
+    return np.moveaxis(merged, -1, 0)
+
+
+@wrong(
+    "merge_heads",
+    says="The columns of your heads alternate, the last head first; each head's columns stay together, in the order "
+    "of the heads.",
+)
+def heads_alternate_backwards(X):
+    B, h, T, d = X.shape
+    flipped = X[:, ::-1]
+    out = np.zeros((B, T, h * d), dtype=X.dtype)
+    for i in range(h):
+        out[:, :, i::h] = flipped[:, i]
+    return out
+
+
+@wrong("causal_mask", says="Your tokens do not see themselves; each sees all tokens up to itself, and itself.")
+def not_itself(T):
+    mask = np.tril(np.ones((T, T)), -1).astype(bool)
+    mask[0, 0] = True
+    return mask
+
+
+@wrong("causal_mask", says="Your tokens look back through a window of a few tokens; all earlier ones may be seen.")
+def window(T):
+    window = 3
+    mask = np.zeros((T, T), dtype=bool)
+    for i in range(T):
+        mask[i, max(0, i - window + 1) : i + 1] = True
+    return mask
+
+
+@wrong(
+    "causal_mask",
+    says="Your mask has axes of size 1 for batch and heads; two axes were asked for, and they are broadcast anyway.",
+)
+def axes_for_batch_and_heads(T):
+    return np.tri(T, T, dtype=bool)[None, None]
+
+
+@wrong(
+    "multi_head_attention",
+    says="The weights that you return are averaged over the heads; each head has a map of its own.",
+)
+def weights_averaged_over_heads_again(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q, K, V = (split_heads(p, n_heads) for p in (X_q @ W_Q, X_kv @ W_K, X_kv @ W_V))
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return merge_heads(z) @ W_O, weights.mean(axis=1, keepdims=True).repeat(n_heads, axis=1)
+
+
+@wrong(
+    "multi_head_attention",
+    says="You multiply with the transposed matrices, as nn.Linear does with its own; here they stand on the right as "
+    "they are.",
+)
+def matrices_from_the_left(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    def linear(x, W):
+        return np.einsum("bti,oi->bto", x, W)
+
+    Q, K, V = linear(X_q, W_Q), linear(X_kv, W_K), linear(X_kv, W_V)
+    out, attn = scaled_dot_product_attention(
+        split_heads(Q, n_heads), split_heads(K, n_heads), split_heads(V, n_heads), mask
+    )
+    return linear(merge_heads(out), W_O), attn
+
+
+@wrong(
+    "multi_head_attention",
+    says="Where a query may see nothing in one head, you set its whole output to 0; the other heads still have "
+    "something to say.",
+)
+def zero_where_one_head_is_blind(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q = split_heads(X_q @ W_Q, n_heads)
+    K = split_heads(X_kv @ W_K, n_heads)
+    V = split_heads(X_kv @ W_V, n_heads)
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    output = merge_heads(z) @ W_O
+    dead = (weights.sum(axis=-1) == 0).any(axis=1)  # (B, T_q)
+    return np.where(dead[..., None], 0.0, output), weights
+
+
+@wrong(
+    "multi_head_attention",
+    says="You cut the heads out and join them by a reshape alone, which mixes tokens and columns. The axes of heads "
+    "and tokens have to be exchanged.",
+)
+def cut_and_joined_by_reshape(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    B, T_q, d_model = X_q.shape
+    d_head = d_model // n_heads
+    Q = (X_q @ W_Q).reshape(B, n_heads, -1, d_head)
+    K = (X_kv @ W_K).reshape(B, n_heads, -1, d_head)
+    V = (X_kv @ W_V).reshape(B, n_heads, -1, d_head)
+    z, weights = scaled_dot_product_attention(Q, K, V, mask)
+    return z.reshape(B, T_q, d_model) @ W_O, weights
+
+
+@wrong(
+    "multi_head_attention",
+    says="You use only the blocks on the diagonal of W_O; every head's part goes through all columns of its rows.",
+)
+def own_block_of_the_output_matrix(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    d_head = W_Q.shape[1] // n_heads
+    outputs, all_weights = [], []
+    m = None if mask is None else np.broadcast_to(mask, (X_q.shape[0], n_heads, X_q.shape[1], X_kv.shape[1]))
+    for i in range(n_heads):
+        own = slice(i * d_head, (i + 1) * d_head)
+        z, w = scaled_dot_product_attention(
+            X_q @ W_Q[:, own], X_kv @ W_K[:, own], X_kv @ W_V[:, own], None if m is None else m[:, i]
+        )
+        outputs.append(z @ W_O[own, own])
+        all_weights.append(w)
+    return np.concatenate(outputs, axis=-1), np.stack(all_weights, axis=1)
+
+
+@wrong(
+    "multi_head_attention",
+    says="You hide keys with a large negative number and set only the weights of a blind query to 0 afterwards: its "
+    "output is still an average. It has to be 0 as well.",
+)
+def finite_mask_weights_zeroed(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    Q, K, V = split_heads(X_q @ W_Q, n_heads), split_heads(X_kv @ W_K, n_heads), split_heads(X_kv @ W_V, n_heads)
+    scores = Q @ K.swapaxes(-1, -2) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -1e9)
+    e = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = e / e.sum(axis=-1, keepdims=True)
+    output = merge_heads(weights @ V) @ W_O
+    if mask is not None:
+        weights = np.where(mask, weights, 0.0)
+    return output, weights
+
+
+@wrong(
+    "multi_head_attention",
+    says="You join what a mask says for several heads or queries into one; each head and query has its own.",
+)
+def mask_of_heads_merged(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
+    if mask is not None and mask.ndim == 4:
+        mask = mask.any(axis=(1, 2), keepdims=True)
+    z, weights = scaled_dot_product_attention(
+        split_heads(X_q @ W_Q, n_heads), split_heads(X_kv @ W_K, n_heads), split_heads(X_kv @ W_V, n_heads), mask
+    )
+    return merge_heads(z) @ W_O, weights
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You cut the heads out by a view to (B, h, T, d_head), which mixes tokens and columns. View as (B, T, h, "
+    "d_head), then exchange two axes.",
+)
+class view_for_heads(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.d_head = d_model // n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        B, T_q, d_model = x_q.shape
+        T_k = x_kv.shape[1]
+        q = self.W_Q(x_q).view(B, self.n_heads, T_q, self.d_head)
+        k = self.W_K(x_kv).view(B, self.n_heads, T_k, self.d_head)
+        v = self.W_V(x_kv).view(B, self.n_heads, T_k, self.d_head)
+        scores = q @ k.transpose(2, 3) / np.sqrt(self.d_head)
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(-1).nan_to_num(0.0)
+        return (self.W_O((weights @ v).view(B, T_q, d_model)), weights)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="Your weights are averaged over the heads, and your scale is the root of d_model. Each head has a map, and "
+    "its own width is the scale.",
+)
+class averaged_and_scaled_by_d_model(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, d_model, bias=False)
+        self.W_V = nn.Linear(d_model, d_model, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def forward(self, x_q, x_kv, mask=None):
+        def split(x):
+            return x.reshape(*x.shape[:2], self.n_heads, -1).transpose(1, 2)
+
+        q, k, v = (split(self.W_Q(x_q)), split(self.W_K(x_kv)), split(self.W_V(x_kv)))
+        s = q @ k.transpose(-1, -2) / x_q.shape[-1] ** 0.5
+        if mask is not None:
+            s = s.masked_fill(~mask, float("-inf"))
+        w = s.softmax(-1).nan_to_num(0)
+        z = (w @ v).transpose(1, 2).reshape(x_q.shape)
+        return (self.W_O(z), w.mean(dim=1))

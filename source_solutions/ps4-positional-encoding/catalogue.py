@@ -1129,3 +1129,266 @@ def rotary_in_torch(X, positions):
     angles = positions[:, None] * torch.exp(-torch.arange(0, d, 2, dtype=torch.float64) / d * np.log(10000))
     x, y = X.reshape(*X.shape[:-1], d // 2, 2).unbind(-1)
     return torch.stack([x * angles.cos() - y * angles.sin(), x * angles.sin() + y * angles.cos()], -1).flatten(-2)
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "permutation_gap",
+    says="You measure a token's difference by the length of the vector; the largest single entry, without its sign, "
+    "is asked for.",
+)
+def length_of_the_difference(f, X, perm):
+    diff = f(X[perm]) - f(X)[perm]
+    return np.sqrt((diff.reshape(len(perm), -1) ** 2).sum(axis=1)).max()
+
+
+@wrong("permutation_gap", says="You divide the difference by the size of the results; it is asked for as it is.")
+def relative_difference(f, X, perm):
+    first, second = f(X[perm]), f(X)[perm]
+    size = np.abs(second).max()
+    gap = np.abs(first - second).max()
+    return gap / size if size > 1 else gap
+
+
+@wrong("permutation_gap", says="You compare only the first number of each token; all numbers count.")
+def first_number_only(f, X, perm):
+    shuffled_first = f(X[perm])
+    shuffled_after = f(X)[perm]
+    gap = 0.0
+    for t in range(len(perm)):
+        gap = max(gap, abs(float(np.ravel(shuffled_first[t])[0] - np.ravel(shuffled_after[t])[0])))
+    return gap
+
+
+@wrong(
+    "sinusoidal_encoding",
+    says="Your even columns hold cosines, and your positions begin with 1; sines come first, and the first position "
+    "is 0.",
+)
+def cosine_first_from_one(T, d):
+    pos = np.arange(1, T + 1)[:, None]
+    j = np.arange(d)
+    a = pos / 10000 ** (2 * (j // 2) / d)
+    a[:, 0::2] = np.cos(a[:, 0::2])
+    a[:, 1::2] = np.sin(a[:, 1::2])
+    return a
+
+
+@wrong(
+    "additive_score_terms",
+    says="Your two terms between content and position are 0; content meets position, too, in a dot product of sums.",
+)
+def cross_terms_left_out(x_i, p_i, x_j, p_j):
+    return [float(np.dot(x_i, x_j)), 0.0, 0.0, float(np.dot(p_i, p_j))]
+
+
+@wrong(
+    "additive_score_terms",
+    says="Your last term is made from the difference of the positions; it is the dot product of the two, like the "
+    "others.",
+)
+def distance_as_last_term(x_i, p_i, x_j, p_j):
+    d = p_i - p_j
+    return np.dot(x_i, x_j), np.dot(x_i, p_j), np.dot(p_i, x_j), np.dot(d, d)
+
+
+@wrong(
+    "additive_score_terms",
+    says="Your two middle terms have changed places, and all terms are divided by a root; nothing is scaled here.",
+)
+def cross_terms_exchanged_and_scaled(x_i, p_i, x_j, p_j):
+    return np.array([x_i @ x_j, p_i @ x_j, x_i @ p_j, p_i @ p_j]) / np.sqrt(x_i.shape[-1])
+
+
+@wrong(
+    "concatenated_score",
+    says="Where contents and positions have the same width, you let them meet as in a sum; in a concatenation each "
+    "meets its own kind only.",
+)
+def cross_terms_where_widths_are_equal(x_i, p_i, x_j, p_j):
+    score = x_i @ x_j + p_i @ p_j
+    if len(x_i) == len(p_i):
+        score = score + x_i @ p_j + p_i @ x_j
+    return score
+
+
+@wrong(
+    "concatenated_score",
+    says="You put the two contents together and the two positions, and multiply these; a token's content and "
+    "position stand together, and token meets token.",
+)
+def contents_meet_positions(x_i, p_i, x_j, p_j):
+    contents = np.concatenate([x_i, x_j])
+    positions = np.concatenate([p_i, p_j])
+    n = min(len(contents), len(positions))
+    return contents[:n] @ positions[:n]
+
+
+@wrong(
+    "concatenated_score",
+    says="You fill the positions up with zeros and add them; side by side means that content and position keep "
+    "columns of their own.",
+)
+def position_filled_up_and_added(x_i, p_i, x_j, p_j):
+    width = max(len(x_i), len(p_i))
+
+    def token(x, p):
+        return np.pad(x, (0, width - len(x))) + np.pad(p, (0, width - len(p)))
+
+    return token(x_i, p_i) @ token(x_j, p_j)
+
+
+@wrong(
+    "concatenated_score",
+    says="Your key has its position first, and the score is divided by a root. Both tokens have the content first, "
+    "and nothing is scaled.",
+)
+def key_turned_and_scaled(x_i, p_i, x_j, p_j):
+    left = np.hstack((x_i, p_i))
+    right = np.hstack((p_j, x_j))
+    return (left * right).sum() / len(left) ** 0.5
+
+
+@wrong(
+    "relative_bias",
+    says="You replace each diagonal by its mean; the bias is asked for as it is, the product of each pair of "
+    "positions.",
+)
+def diagonals_averaged(P_q, P_k):
+    raw = P_q @ P_k.T
+    i, j = np.indices(raw.shape)
+    out = np.empty_like(raw)
+    for offset in range(-raw.shape[0] + 1, raw.shape[1]):
+        out[j - i == offset] = raw[j - i == offset].mean()
+    return out
+
+
+@wrong("relative_bias", says="You bring the positions to length 1 first; their lengths count in the dot product.")
+def positions_brought_to_length_one(P_q, P_k):
+    def unit(P):
+        return P / np.sqrt((P**2).sum(axis=1, keepdims=True))
+
+    return unit(P_q) @ unit(P_k).T
+
+
+@wrong(
+    "relative_bias",
+    says="Your rows belong to the keys, and the products are scaled. Rows are queries, and nothing is scaled here.",
+)
+def turned_and_scaled(P_q, P_k):
+    return np.inner(P_k, P_q) / P_k.shape[1] ** 0.5
+
+
+@wrong(
+    "shift_matrix",
+    says="You repeat a single step delta times, and do nothing for a delta below 1. Steps back, and parts of a step, "
+    "are rotations as well.",
+)
+def no_steps_back(delta, d):
+    step = np.eye(d)
+    for i in range(0, d, 2):
+        w = 10000.0 ** (-i / d)
+        step[i, i] = step[i + 1, i + 1] = np.cos(w)
+        step[i, i + 1], step[i + 1, i] = np.sin(w), -np.sin(w)
+    M = np.eye(d)
+    for _ in range(delta):
+        M = step @ M
+    return M
+
+
+@wrong(
+    "shift_matrix",
+    says="Your matrix is the first step of a series, the identity plus delta times the derivative; the rotation "
+    "itself is exact for every delta.",
+)
+def first_order(delta, d):
+    M = np.eye(d)
+    for i in range(d // 2):
+        w = 1 / 10000 ** (2 * i / d)
+        M[2 * i, 2 * i + 1] += delta * w
+        M[2 * i + 1, 2 * i] -= delta * w
+    return M
+
+
+@wrong(
+    "shift_matrix",
+    says="You fit the matrix to two positions; there are more entries than that, and other positions come out wrong. "
+    "The angle sums give it exactly.",
+)
+def fitted_to_two_positions(delta, d):
+    rate = np.repeat(10000.0 ** (-np.arange(0, d, 2) / d), 2)
+
+    def pe(t):
+        return np.where(np.arange(d) % 2 == 0, np.sin(t * rate), np.cos(t * rate))
+
+    before = np.stack([pe(0), pe(1)], axis=1)
+    after = np.stack([pe(delta), pe(1 + delta)], axis=1)
+    return after @ np.linalg.pinv(before)
+
+
+@wrong(
+    "shift_matrix",
+    says="Your blocks turn in the other direction, and each column has an angle of its own; the two columns of a "
+    "pair share one.",
+)
+def turned_round_every_column_its_angle(delta, d):
+    M = np.zeros((d, d))
+    for j in range(0, d, 2):
+        a = delta / 10000 ** (j / d)
+        b = delta / 10000 ** ((j + 1) / d)
+        M[j, j], M[j, j + 1] = np.cos(a), -np.sin(a)
+        M[j + 1, j], M[j + 1, j + 1] = np.sin(b), np.cos(b)
+    return M
+
+
+@wrong("rotary", says="You make the positions whole numbers; they may be any numbers.")
+def positions_made_whole(X, positions):
+    t = np.rint(positions).astype(int)
+    d = X.shape[-1]
+    out = np.zeros(X.shape, dtype=np.float64)
+    for row, p in enumerate(t):
+        for i in range(d // 2):
+            a = p / 10000 ** (2 * i / d)
+            R = np.array([[np.cos(a), -np.sin(a)], [np.sin(a), np.cos(a)]])
+            out[..., row, 2 * i : 2 * i + 2] = X[..., row, 2 * i : 2 * i + 2] @ R.T
+    return out
+
+
+@wrong(
+    "rotary",
+    says="You flatten the batch and repeat each position in a row; the positions of a sequence come one after the "
+    "other, and again for the next sequence.",
+)
+def repeated_for_tiled(X, positions):
+    *_batch, T, d = X.shape
+    flat = X.reshape(-1, d)
+    t = np.repeat(positions, len(flat) // T)  # one position for each row of the flattened batch
+    a = t[:, None] / 10000 ** (np.arange(0, d, 2) / d)
+    x, y = flat[:, 0::2], flat[:, 1::2]
+    out = np.empty(flat.shape)
+    out[:, 0::2] = x * np.cos(a) - y * np.sin(a)
+    out[:, 1::2] = x * np.sin(a) + y * np.cos(a)
+    return out.reshape(X.shape)
+
+
+@wrong("rotary", says="You compute the angles in single precision, which is not enough for far positions.")
+def angles_in_single_precision(X, positions):
+    d = X.shape[-1]
+    inv_freq = (10000.0 ** (-np.arange(0, d, 2) / d)).astype(np.float32)
+    freqs = np.outer(np.asarray(positions, dtype=np.float32), inv_freq)
+    cos, sin = np.repeat(np.cos(freqs), 2, axis=-1), np.repeat(np.sin(freqs), 2, axis=-1)
+    swapped = np.stack([-X[..., 1::2], X[..., 0::2]], axis=-1).reshape(X.shape)
+    return X * cos + swapped * sin
+
+
+@wrong(
+    "rotary",
+    says="Your pairs lie half the width apart, and they are turned backwards. Neighbouring columns are a pair.",
+)
+def halves_turned_backwards(X, positions):
+    d = X.shape[-1]
+    a = positions[:, None] / 10000 ** (2 * np.arange(d // 2) / d)
+    left, right = np.split(X, 2, axis=-1)
+    return np.concatenate([left * np.cos(a) + right * np.sin(a), right * np.cos(a) - left * np.sin(a)], axis=-1)

@@ -1282,3 +1282,94 @@ def statistics_counted(student_id):
     there = (lengths > np.arange(8)[:, None]).sum(axis=1)
     until = np.flatnonzero(there >= 2).max() + 1
     return {"sequences": there, "batch_until": until, "layer_until": float(lengths.max()), "step_9": " Layer"}
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong("layer_norm", says="You melt the leading axes into one and leave it so; the result has the shape of the input.")
+def axes_melted(x, gamma, beta, eps=1e-5):
+    d = x.shape[-1]
+    tokens = x.reshape(-1, d)
+    rows = []
+    for token in tokens:
+        mu = token.sum() / d
+        var = ((token - mu) ** 2).sum() / d
+        rows.append(gamma * (token - mu) / np.sqrt(var + eps) + beta)
+    return np.stack(rows)
+
+
+@wrong(
+    "layer_norm",
+    says="You return 0 where a token has no deviation; there the token becomes beta, and eps already keeps the "
+    "division possible.",
+)
+def no_deviation_gives_zero(x, gamma, beta, eps=1e-5):
+    mu = x.mean(axis=-1, keepdims=True)
+    var = x.var(axis=-1, keepdims=True)
+    y = gamma * (x - mu) / np.sqrt(var + eps) + beta
+    return np.where(var < 1e-12, 0.0, y)
+
+
+@wrong("batch_norm", says="Your running variance holds eps as well; eps belongs under the root only.")
+def running_variance_with_eps(x, gamma, beta, running_mean, running_var, training, momentum=0.1, eps=1e-5):
+    if training:
+        n = x.shape[0]
+        mu = x.mean(axis=0)
+        var = ((x - mu) ** 2).mean(axis=0) + eps
+        y = gamma * (x - mu) / np.sqrt(var) + beta
+        new_mu = (1 - momentum) * running_mean + momentum * mu
+        new_var = (1 - momentum) * running_var + momentum * (n / (n - 1)) * var
+        return y, new_mu, new_var
+    y = gamma * (x - running_mean) / np.sqrt(running_var + eps) + beta
+    return y, running_mean, running_var
+
+
+@wrong(
+    "layer_norm_backward",
+    says="The leading factor of your derivative does without eps; it is under the same root as in the forward pass.",
+)
+def eps_left_out_of_the_derivative(dy, x, gamma, eps=1e-5):
+    mu = x.mean(-1, keepdims=True)
+    sigma = x.std(-1, keepdims=True)
+    x_hat = (x - mu) / np.sqrt(sigma**2 + eps)
+    g = gamma * dy
+    dx = (g - g.mean(-1, keepdims=True) - x_hat * (g * x_hat).mean(-1, keepdims=True)) / sigma
+    flat = (-1, x.shape[-1])
+    return dx, (dy * x_hat).reshape(flat).sum(0), dy.reshape(flat).sum(0)
+
+
+@wrong("residual_block", says="Your norm takes mean and variance over the whole array; each token has its own.")
+def norm_over_everything(x, sublayer, gamma, beta, order):
+    def LN(z):
+        return gamma * (z - np.mean(z)) / np.sqrt(np.var(z) + 1e-5) + beta
+
+    return x + sublayer(LN(x)) if order == "pre" else LN(x + sublayer(x))
+
+
+@wrong(
+    "residual_block",
+    says="You call the sublayer for each token by itself; it may look at all of them, so give it the whole array.",
+)
+def sublayer_for_each_token(x, sublayer, gamma, beta, order):
+    d = x.shape[-1]
+    out = []
+    for token in x.reshape(-1, d):
+        token = token[None]
+        if order == "pre":
+            out.append(token + sublayer(layer_norm(token, gamma, beta)))
+        else:
+            out.append(layer_norm(token + sublayer(token), gamma, beta))
+    return np.concatenate(out).reshape(x.shape)
+
+
+@wrong("residual_block", says="gamma and beta come after your sublayer; they belong to the norm before it.")
+def affine_after_the_sublayer(x, sublayer, gamma, beta, order):
+    eps = 1e-5
+
+    def norm(z):
+        return (z - z.mean(-1, keepdims=True)) / np.sqrt(z.var(-1, keepdims=True) + eps)
+
+    if order == "pre":
+        return x + (gamma * sublayer(norm(x)) + beta)
+    return gamma * norm(x + sublayer(x)) + beta

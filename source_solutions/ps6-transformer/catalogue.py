@@ -2867,3 +2867,76 @@ survivor("train_classifier", "split(40)", "split(41)", why=RECIPE)
 survivor("train_classifier", "split(40)", "split(39)", why=RECIPE)
 survivor("train_reader", "MultiHeadAttention(32, 2)", "MultiHeadAttention(32, 1)", why=CHOICES)
 survivor("train_reader", "torch.manual_seed(seed)", "pass", why=CHOICES)
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "DecoderLayer",
+    says="Where there is no mask for the memory you use that of the self-attention; without a mask all of the memory "
+    "is seen.",
+)
+class self_mask_for_the_memory(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        if cross_mask is None and self_mask is not None and (memory.shape[1] == y.shape[1]):
+            cross_mask = self_mask
+        q = self.norm1(y)
+        y = y + self.self_attention(q, q, self_mask)[0]
+        q = self.norm2(y)
+        y = y + self.cross_attention(q, memory, cross_mask)[0]
+        q = self.norm3(y)
+        return y + self.linear2(nn.functional.relu(self.linear1(q)))
+
+
+@wrong(
+    "DecoderLayer",
+    says="Your cross-attention asks with the stream as it is; it stands behind a norm like the other parts.",
+)
+class raw_stream_asks_the_memory(nn.Module):
+    def __init__(self, d_model, n_heads, d_ff):
+        super().__init__()
+        self.self_attention = MultiHeadAttention(d_model, n_heads)
+        self.cross_attention = MultiHeadAttention(d_model, n_heads)
+        self.norm1 = nn.LayerNorm(d_model)
+        self.norm2 = nn.LayerNorm(d_model)
+        self.norm3 = nn.LayerNorm(d_model)
+        self.linear1 = nn.Linear(d_model, d_ff)
+        self.linear2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, y, memory, self_mask=None, cross_mask=None):
+        s = self.norm1(y)
+        y = y + self.self_attention(s, s, self_mask)[0]
+        y = y + self.cross_attention(y, memory, cross_mask)[0]
+        y = y + self.linear2(torch.relu(self.linear1(self.norm3(self.norm2(y)))))
+        return y
+
+
+@wrong("teacher_forced_logits", says="You put the start symbol before the source as well; the source is read as it is.")
+def begin_before_the_source(model, source, target, sos):
+    B = len(target)
+    first = target.new_full((B, 1), sos)
+    prefix = torch.cat((first, target[:, :-1]), dim=1)
+    source = torch.cat((first, source), dim=1)
+    return model(source, prefix)
+
+
+@wrong(
+    "teacher_forced_logits",
+    says="You return log-probabilities, and each is made from the last token alone; logits are asked for, made from "
+    "all tokens before.",
+)
+def log_probabilities_of_the_last_token(model, source, target, sos):
+    fed = torch.cat([torch.full((len(target), 1), sos), target[:, :-1]], dim=1)
+    pieces = [model(source, token.unsqueeze(1))[:, 0] for token in fed.unbind(dim=1)]
+    return torch.stack(pieces, dim=1).log_softmax(dim=-1)

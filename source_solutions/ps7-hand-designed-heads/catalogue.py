@@ -2405,3 +2405,61 @@ survivor("induction_circuit", "np.sqrt(places) * np.eye", "np.sqrt(places) ** np
 survivor("induction_circuit", "ENOUGH * np.sqrt(kinds)", "ENOUGH ** np.sqrt(kinds)", LARGER)
 survivor("induction_circuit", "scale * np.eye", "scale ** np.eye", RAISED)
 survivor("induction_circuit", "2 * scale", "3 * scale", LARGER)
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong("score_gap", says="You leave a query's own key out of the comparison; it counts like the others.")
+def own_key_left_out(W_Q, W_K, X, right):
+    S = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_K.shape[1])
+    other = ~np.eye(len(X), dtype=bool)
+    lowest = np.where(right & other, S, np.inf).min(axis=1)
+    highest = np.where(~right & other, S, -np.inf).max(axis=1)
+    gap = lowest - highest
+    return gap.min()
+
+
+@wrong("score_gap", says="A query without a right key gets minus infinity from you; it is skipped.")
+def infinity_without_a_right_key(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    gap = np.inf
+    for s, r in zip(scores, right):
+        if r.all():
+            continue
+        if not r.any():
+            return -np.inf
+        gap = min(gap, s[r].min() - s[~r].max())
+    return gap
+
+
+@wrong("score_gap", says="You compare column by column; a query is a row.")
+def compared_by_columns(W_Q, W_K, X, right):
+    S = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    result = np.inf
+    for j in range(S.shape[1]):
+        column, ok = S[:, j], right[:, j]
+        if ok.any() and (~ok).any():
+            result = min(result, column[ok].min() - column[~ok].max())
+    return result
+
+
+@wrong("LearnedHead", says="You leave the positions out of what the values are made of; W_V reads the whole input.")
+class positions_without_values(nn.Module):
+    def __init__(self, n_tokens, d_qk, d_v, max_len=None, d_pos=None):
+        super().__init__()
+        extra = 0 if d_pos is None else d_pos
+        self.W_Q = nn.Linear(n_tokens + extra, d_qk, bias=False)
+        self.W_K = nn.Linear(n_tokens + extra, d_qk, bias=False)
+        self.W_V = nn.Linear(n_tokens + extra, d_v, bias=False)
+        self.positions = nn.Embedding(max_len, d_pos) if extra else None
+
+    def forward(self, X):
+        Z, content = (X, X)
+        if self.positions is not None:
+            p = self.positions.weight[: X.shape[-2]].expand(*X.shape[:-2], -1, -1)
+            Z = torch.cat([X, p], dim=-1)
+            content = torch.cat([X, torch.zeros_like(p)], dim=-1)
+        scores = self.W_Q(Z) @ self.W_K(Z).transpose(-1, -2)
+        weights = nn.functional.softmax(scores / self.W_Q.out_features**0.5, dim=-1)
+        return (weights @ self.W_V(content), weights)

@@ -1214,3 +1214,185 @@ survivor(
     "K.shape[:not 2]",
     "a state of zeros without leading axes gets them when the first token is written",
 )
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong("feature_map", says="Your factor for the power n is one over the root of n (n - 1); it comes from n factorial.")
+def root_of_n_and_n_minus_one(X, order=2):
+    parts = [np.ones((*X.shape[:-1], 1)), X]
+    power = X
+    for n in range(2, order + 1):
+        power = (power[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
+        parts.append(power / np.sqrt(n * (n - 1)))
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_dimension",
+    says="You divide the number of ordered products by their power; how many orders a product has depends on how "
+    "often each factor occurs in it.",
+)
+def divided_by_the_power(D, order):
+    total = 1 + D
+    for n in range(2, order + 1):
+        distinct = D**n - D  # not all factors the same
+        total += D + -(-distinct // n)  # ... and n orders of each of these
+    return total
+
+
+@wrong(
+    "feature_dimension",
+    says="You leave the constant out and count ordered products apart; the 1 is a feature, and x y and y x are the "
+    "same one.",
+)
+def ordered_and_no_constant(D, order):
+    count = 0
+    for n in range(1, order + 1):
+        count += len(list(itertools.product(range(D), repeat=n)))
+    return count
+
+
+@wrong(
+    "linear_attention",
+    says="You set negative features to 0; only their products have to be positive, and cut off they are no longer "
+    "those of the exponential's series.",
+)
+def negative_features_cut_off(Q, K, V, order=2):
+    phi_q = np.maximum(feature_map(Q, order), 0)
+    phi_k = np.maximum(feature_map(K, order), 0)
+    S = np.swapaxes(phi_k, -1, -2) @ V
+    z = phi_k.sum(axis=-2)[..., None]
+    return (phi_q @ S) / (phi_q @ z)
+
+
+@wrong(
+    "linear_attention", says="Your weights are normalised over the queries; for each query they sum to 1 over the keys."
+)
+def normalised_over_the_queries(Q, K, V, order=2):
+    fq, fk = feature_map(Q, order), feature_map(K, order)
+    total = fq.sum(axis=-2)  # (..., M)
+    share = fk / np.einsum("...lm,...m->...l", fk, total)[..., None]
+    return fq @ np.einsum("...lm,...ld->...md", share, V)
+
+
+@wrong(
+    "linear_attention",
+    says="You set negative features to 0, and your sum of the keys runs over axis 0. Features may be negative, and "
+    "axes are counted from the end.",
+)
+def cut_off_and_summed_over_axis_0(Q, K, V, order=2):
+    fq, fk = np.clip(feature_map(Q, order), 0, None), np.clip(feature_map(K, order), 0, None)
+    upper = fq @ (np.swapaxes(fk, -1, -2) @ V)
+    lower = (fq * fk.sum(axis=0)).sum(axis=-1)
+    return upper / lower[..., None]
+
+
+@wrong(
+    "multiplications",
+    says="You count the sum below for every entry of the output; it is the same for all entries of a query.",
+)
+def sum_below_for_each_entry(L, D, order):
+    M = math.comb(D + order, D)
+    return 3 * L * M * D
+
+
+@wrong("multiplications", says="You leave the constant feature out of the count; it is multiplied like the others.")
+def constant_feature_for_nothing(L, D, order):
+    M = math.comb(D + order, order) - 1
+    return 2 * L * M * D + L * M
+
+
+@wrong("multiplications", says="You count a table of L times L products first; the features' sums make do without it.")
+def table_of_products(L, D, order):
+    M = math.comb(D + order, order)
+    return L * L * M + L * L * D
+
+
+@wrong("multiplications", says="Your number of features is right for the orders 1 and 2 only.")
+def order_two_at_most(L, D, order):
+    M = 1 + D
+    if order >= 2:
+        M += D * (D + 1) // 2
+    return L * M * (2 * D + 1)
+
+
+@wrong(
+    "multiplications",
+    says="You count ordered products apart, and multiplications for the sum of the key features; there are fewer "
+    "features, and a sum multiplies nothing.",
+)
+def ordered_and_sum_of_keys(L, D, order):
+    M = sum(D**n for n in range(order + 1))
+    return 2 * L * M * D + 2 * L * M
+
+
+@wrong(
+    "attention_step",
+    says="Your sum below adds the weight of each earlier query with its own key; it is asked with the present query, "
+    "so keep the sum of the key features.",
+)
+def weights_summed_with_their_own_queries(state, q, k, v, order=2):
+    fq, fk = feature_map(q, order), feature_map(k, order)
+    S, total = (0.0, 0.0) if state is None else state
+    S = S + fk[..., :, None] * v[..., None, :]
+    total = total + np.sum(fq * fk, axis=-1, keepdims=True)
+    return (fq[..., None, :] @ S).squeeze(-2) / total, (S, total)
+
+
+@wrong(
+    "attention_step",
+    says="Your state forgets: old sums are made smaller before the new token is added. Here nothing is forgotten.",
+)
+def forgetting(state, q, k, v, order=2):
+    fq, fk = feature_map(q, order), feature_map(k, order)
+    new = np.concatenate([v, np.ones_like(v[..., :1])], axis=-1)
+    update = fk[..., :, None] * new[..., None, :]
+    state = update if state is None else 0.99 * state + update
+    both = np.einsum("...m,...md->...d", fq, state)
+    return both[..., :-1] / both[..., -1:], state
+
+
+@wrong("delta_attention", says="You divide the step by the squared length of the key; the step is used as it is given.")
+def divided_by_the_length_of_the_key(Q, K, V, beta):
+    D = K.shape[-1]
+    S = np.zeros((*K.shape[:-2], D, D))
+    result = np.empty(V.shape)
+    for t in range(K.shape[-2]):
+        k, v = K[..., t, :], V[..., t, :]
+        step = beta[..., t] / np.maximum((k * k).sum(-1), 1e-12)
+        diff = v - np.einsum("...i,...ij->...j", k, S)
+        S = S + step[..., None, None] * k[..., :, None] * diff[..., None, :]
+        result[..., t, :] = np.einsum("...i,...ij->...j", Q[..., t, :], S)
+    return result
+
+
+@wrong("delta_attention", says="All sequences of the batch write into one state; each has its own.")
+def one_state_for_the_batch(Q, K, V, beta):
+    D = Q.shape[-1]
+    S = np.zeros((D, D))
+    outs = []
+    for t in range(Q.shape[-2]):
+        k, v, b = K[..., t, :], V[..., t, :], beta[..., t]
+        delta = b[..., None] * (v - k @ S)
+        S = S + k.reshape(-1, D).T @ delta.reshape(-1, D)
+        outs.append(Q[..., t, :] @ S)
+    return np.stack(outs, axis=-2)
+
+
+@wrong(
+    "delta_attention",
+    says="You bring the keys to length 1 and ask the state with the query; the key asks what is stored for it, and "
+    "it is used as it is.",
+)
+def keys_normalised_and_asked_by_the_query(Q, K, V, beta):
+    D = Q.shape[-1]
+    K = K / (np.linalg.norm(K, axis=-1, keepdims=True) + 1e-12)
+    S = np.zeros((*Q.shape[:-2], D, D))
+    outs = []
+    for t in range(Q.shape[-2]):
+        q, k, v = (A[..., t : t + 1, :] for A in (Q, K, V))
+        S = S + beta[..., t, None, None] * (np.swapaxes(k, -1, -2) @ (v - q @ S))
+        outs.append(q @ S)
+    return np.concatenate(outs, axis=-2)

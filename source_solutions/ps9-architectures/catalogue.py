@@ -2311,3 +2311,163 @@ survivor(
 )
 survivor("mixing_matrix", "range(1, len(numbers))", "range(0, len(numbers))", "before the first token nothing fades")
 survivor("mixing_matrix", "np.tri(len(numbers), dtype=bool)", "np.tri(len(numbers))", "where takes 1 and 0 as well")
+
+
+# -------------------------------------------- mistakes that a second collection of answers brought
+
+
+@wrong(
+    "conv_output_size",
+    says="You count only places where the kernel covers a real pixel; every place within the padded input counts.",
+)
+def places_on_real_pixels_only(n, kernel, stride=1, padding=0):
+    starts = range(-padding, n + padding - kernel + 1, stride)
+    return sum(1 for s in starts if s + kernel > 0 and s < n)
+
+
+@wrong("conv_output_size", says="You divide the padded length by the stride; the kernel needs room as well.")
+def length_divided_by_the_stride(n, kernel, stride=1, padding=0):
+    return math.ceil((n + 2 * padding) / stride) if padding else math.ceil((n - kernel + 1) / stride)
+
+
+@wrong("parameter_count", says="Your pooling has a factor and a bias for each channel; it has no parameters here.")
+def pooling_with_parameters(layers):
+    total, channels = 0, 0
+    for name, *s in layers:
+        if name == "conv":
+            channels = s[1]
+            total += s[0] * s[1] * s[2] * s[2] + s[1]
+        elif name == "linear":
+            channels = 0
+            total += (s[0] + 1) * s[1]
+        else:
+            total += 2 * channels
+    return total
+
+
+@wrong("strided_cnn", says="You use an ELU, which is not 0 for negative numbers; a ReLU is.")
+def elu():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ELU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ELU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ELU(),
+        nn.Linear(320, 120),
+        nn.ELU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="The ReLU behind your second convolution is missing, and the logits go through one; logits may be negative.",
+)
+def relu_at_the_end():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+        nn.ReLU(),
+    )
+
+
+@wrong(
+    "path_length",
+    says="You divide the way through a recurrent layer by the kernel; it takes one step after the other, whatever k "
+    "is.",
+)
+def recurrence_with_a_kernel(kind, n, k=3):
+    if kind in ("attention", "mlp"):
+        return 1
+    return math.ceil((n - 1) / (k // 2))
+
+
+@wrong(
+    "path_length",
+    says="You count two steps for attention and for an MLP; information goes from one token to another in one layer.",
+)
+def two_steps_for_attention(kind, n, k=3):
+    if kind == "attention" or kind == "mlp":
+        return 2
+    side = 1 if kind == "recurrent" else (k - 1) // 2
+    place = steps = 0
+    while place < n - 1:
+        place += side
+        steps += 1
+    return steps
+
+
+@wrong(
+    "layer_cost",
+    says="Where k is given you let attention look at k neighbours only; it looks at all tokens, whatever k is.",
+)
+def attention_within_a_kernel(kind, n, d, k=None):
+    if kind == "convolution":
+        return n * (3 if k is None else k) * d * d
+    if kind == "attention":
+        return n * (n if k is None else min(k, n)) * d
+    return n * d * d if kind == "recurrent" else n * n * d
+
+
+@wrong(
+    "mixing_matrix",
+    says="You hide scores with -100; where the others are lower still, hidden ones then get weight. Minus infinity "
+    "is below everything.",
+)
+def minus_hundred(kind, numbers):
+    if kind == "attention":
+        T = numbers.shape[0]
+        S = np.where(np.tril(np.ones((T, T))) == 1, numbers, -100.0)
+        E = np.exp(S - S.max(1, keepdims=True))
+        return E / E.sum(1, keepdims=True)
+    if kind == "convolution":
+        w, T = numbers
+        A = np.zeros((T, T))
+        for m, value in enumerate(w):
+            A += value * np.eye(T, k=m - len(w) // 2)
+        return A
+    T = len(numbers)
+    A = np.zeros((T, T))
+    row = np.zeros(T)
+    for t in range(T):
+        row = row * numbers[t]
+        row[t] = 1
+        A[t] = row
+    return A
+
+
+@wrong(
+    "mixing_matrix",
+    says="You cut a kernel that is longer than the text to its length, and its middle moves; places beyond the text "
+    "are left out instead.",
+)
+def kernel_cut_to_the_text(kind, numbers):
+    if kind == "convolution":
+        w, T = numbers
+        w = list(w)[:T] if len(w) > T else list(w)
+        half = (len(w) - 1) // 2
+        A = np.zeros((T, T))
+        for i in range(T):
+            for m, value in enumerate(w):
+                if 0 <= i + m - half < T:
+                    A[i, i + m - half] += value
+        return A
+    if kind == "state space":
+        T = len(numbers)
+        A = np.eye(T)
+        for t in range(T):
+            for s in range(t):
+                A[t, s] = np.prod(numbers[s + 1 : t + 1])
+        return A
+    S = np.where(np.tri(len(numbers)) > 0, numbers, -np.inf)
+    S = np.exp(S - S.max(-1)[:, None])
+    return S / S.sum(-1)[:, None]
