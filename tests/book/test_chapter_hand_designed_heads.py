@@ -85,7 +85,6 @@ def test_a_clock_needs_a_scale_that_grows_with_the_square(page):
     assert page.value("clock_12") > 5 * np.log(99 * 11)
     assert page.value("onehot_192") == pytest.approx(np.log(99 * 191))
     assert page.value("clock_192") > 900 * page.value("onehot_192")
-    assert page.value("clock_wrap") > 0.99
 
 
 def test_a_disguised_head_is_the_same_head(page):
@@ -117,23 +116,24 @@ def test_learned_heads_agree_in_patterns_leads_and_outputs(page):
 def test_some_learned_heads_have_the_second_table(page):
     assert 0 < page.value("learned_second") < 15
     assert page.value("below_least") < 4 < page.value("below_most")
-    assert page.value("table_cosine") < 0.85
+    assert page.value("table_cosine") < 0.9
+    assert abs(page.value("learned_cosine") - page.value("chance_cosine")) < 0.05
 
 
 def test_firmness_is_paid_for_in_steps(page):
     assert ends(page.value("steps_growth"))[0] > 0.1
-    assert ends(page.value("steps_last"))[1] < 8
+    assert ends(page.value("steps_last"))[1] < 8 < ends(page.value("quick_gap"))[0]
     assert ends(page.value("long_learned"))[1] < page.value("long_hand")
 
 
 def test_learning_values_as_well_gets_stuck(page):
     assert page.value("stuck_free") <= 4
-    assert ends(page.value("stuck_range"))[0] < 0.9
+    assert ends(page.value("stuck_range"))[0] < 0.6 < ends(page.value("stuck_freed"))[0]
 
 
-def test_two_layers_learn_the_circuit_and_one_does_not(page):
+def test_two_layers_learn_the_circuit_and_the_same_heads_in_one_do_not(page):
     assert ends(page.value("circuit_right"))[0] > 0.9
-    assert page.value("circuit_floor") < ends(page.value("circuit_one"))[0] <= ends(page.value("circuit_one"))[1] < 0.6
+    assert page.value("circuit_floor") < ends(page.value("circuit_one"))[0] <= ends(page.value("circuit_one"))[1] < 0.7
     assert ends(page.value("circuit_inside"))[0] > 0.95
     assert page.value("circuit_keys") >= 6
     assert ends(page.value("cut_k"))[1] < 0.6 < 0.7 < ends(page.value("cut_qv"))[0], "keys are composed"
