@@ -113,6 +113,13 @@ def _is_repeated(x):
     return _same(x, np.broadcast_to(x[..., :1, :], x.shape))
 
 
+def _off_by_at_most(given, right, share):
+    """Of the largest right number."""
+    return given.shape == right.shape and bool(
+        (abs(given - right) <= share * abs(right).max(initial=0.0)).all() and right.any()
+    )
+
+
 def _alike(given, right):
     return given.shape == right.shape and right.size > 3
 
@@ -154,8 +161,9 @@ _RELATIONS = {
         r.size > 3 and _same(np.sort(g, None), np.sort(r, None))
     ),
     "right to two or three digits, and not to more": lambda g, r: (
-        g.shape == r.shape and bool((abs(g - r) <= 1e-2 * abs(r).max(initial=0.0)).all() and r.any())
+        _off_by_at_most(g, r, 1e-2) and not (_off_by_at_most(g, r, 1e-4))
     ),
+    "right to four digits or more, but not as nearly as numbers can be": lambda g, r: _off_by_at_most(g, r, 1e-4),
     "such that its columns sum to 1, where the rows should": lambda g, r: _no_longer_to_one(g, r) and _to_one(g, -2),
     "such that all its numbers together sum to 1, where each row should": lambda g, r: (
         _no_longer_to_one(g, r) and abs(g.sum() - 1) < 1e-4

@@ -634,7 +634,7 @@ edited(
     "leading_axis_not_stretched",
     '"f": (6, 5, 3, 2)',
     '"f": (6, 1, 3, 2)',
-    says='In "f" the axis of size 1 is stretched: the leading axes (6, 1) and (5,) make (6, 5).',
+    says='In "f" an axis of size 1 is stretched to its partner; that holds for leading axes, too.',
 )
 edited(
     "product_shapes",

@@ -299,7 +299,7 @@ edited(
     "cross_sheet_values_are_keys",
     "X_kv @ W_K, X_kv @ W_V",
     "X_kv @ W_K, X_kv @ W_K",
-    says="Your values equal your keys; values are made with a matrix of their own.",
+    says="Your values are made with `W_K`, the matrix of the keys; they have one of their own.",
 )
 edited(
     "cross_attention_answers",
@@ -1347,8 +1347,8 @@ def columns_scaled_by_model_width(X, W_Q, W_K, W_V):
 
 @wrong(
     "self_attention_columns",
-    says="You guess from the shapes whether the tokens stand in rows; where X is square the guess is wrong. Here "
-    "they always stand in columns.",
+    says="Where the tokens stand depends on the shape of X in your code (by a guess, or a reshape). Here they always "
+    "stand in columns, and a transposition makes rows of them.",
 )
 def columns_orientation_guessed(X, W_Q, W_K, W_V):
     tokens = X if X.shape[1] == W_Q.shape[1] else X.T
@@ -1740,8 +1740,8 @@ def unscaled_over_queries(X_q, X_kv, W_Q, W_K, W_V):
 
 @wrong(
     "attention_multiplications",
-    says="You count the exponentials of the softmax and only one of the two matrix products; both products count, "
-    "and nothing else.",
+    says="Beside one matrix product you count one for each weight (L²). Both matrix products count, with D for each "
+    "weight, and nothing else.",
 )
 def softmax_counted_one_product_only(L, D):
     return L * L * D + L * L

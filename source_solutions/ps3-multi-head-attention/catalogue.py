@@ -1812,8 +1812,8 @@ def mask_of_heads_merged(X_q, X_kv, W_Q, W_K, W_V, W_O, n_heads, mask=None):
 
 @wrong(
     "MultiHeadAttention",
-    says="You cut the heads out by a view to (B, h, T, d_head), which mixes tokens and columns. View as (B, T, h, "
-    "d_head), then exchange two axes.",
+    says="You cut the heads out by a view to (B, h, T, d_head), which mixes tokens and columns. Cut the width "
+    "where it stands, as the last axis; only then move the heads to the front.",
 )
 class view_for_heads(nn.Module):
     def __init__(self, d_model, n_heads):

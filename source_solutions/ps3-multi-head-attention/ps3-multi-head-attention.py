@@ -930,7 +930,7 @@ def _(rng):
                 fail(f"`{name}` should have no bias.")
 
 
-@check("outputs and weights with given matrices, in all sizes", points=2)
+@check("outputs and weights with given matrices, in all sizes; large scores, also under a mask", points=2)
 def _(rng):
     pair = twins(rng, 12, 3)
     for sizes in [dict(), dict(T_q=1), dict(T_k=1), dict(B=1), dict(B=1, T_q=1, T_k=1)]:

@@ -1228,8 +1228,8 @@ def contents_meet_positions(x_i, p_i, x_j, p_j):
 
 @wrong(
     "concatenated_score",
-    says="You fill the positions up with zeros and add them; side by side means that content and position keep "
-    "columns of their own.",
+    says="In your score content meets position, as where positions are filled up with zeros and added; side by side "
+    "means that each keeps columns of its own.",
 )
 def position_filled_up_and_added(x_i, p_i, x_j, p_j):
     width = max(len(x_i), len(p_i))
