@@ -14,10 +14,11 @@ from autograder.judging.reference import Judged
 
 COURSE = Course(Path(__file__).parents[2])
 NAMES = COURSE.set_names()
-TRAIN = "ps6-transformer", "ps10-small-language-model"  # each of their variants trains a network
+# the others wait for `make test-all`; until then it is seen that their solutions earn all points
+ALWAYS = [name for name in NAMES if name.split("-")[0] in ("ps0", "ps2", "ps4", "ps5", "ps8")]
 
 
-@pytest.mark.parametrize("name", some_always(NAMES, set(NAMES) - set(TRAIN)))
+@pytest.mark.parametrize("name", some_always(NAMES, ALWAYS))
 def test_the_audit_finds_no_breach(name: str) -> None:
     def prove() -> None:
         audit_in_its_own_process(name, "--quick", "--no-mutants", "--seeds", "1")
@@ -25,8 +26,8 @@ def test_the_audit_finds_no_breach(name: str) -> None:
     proved_once(f"audit-{name}", judging_digest(name, __file__), prove)
 
 
-@pytest.mark.parametrize("name", TRAIN)
-def test_solutions_that_train_have_full_marks(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(set(NAMES) - set(ALWAYS)))
+def test_solutions_have_full_marks(name: str) -> None:
     def prove() -> None:
         files = COURSE.set_files(name)
         source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
