@@ -2183,7 +2183,8 @@ def measured_at_the_end_only(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="Your accuracies are measured before the epoch's steps; measure after them.",
+    says="Your last numbers are not what the model gives after the epoch's last step, as when they are measured before "
+    "the steps. Measure after them, over all notes.",
 )
 def measured_before_the_epoch(epochs, seed):
     torch.manual_seed(seed)
@@ -2208,8 +2209,8 @@ def measured_before_the_epoch(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="Your training accuracy is counted while the epoch runs, before the steps and with dropout; measure "
-    "it afterwards, as you do for validation.",
+    says="Your training accuracy is not what the model gives after the epoch over all 200 notes. On the way (before "
+    "the steps, with dropout), or as a mean of the means of unequal batches, it is another number.",
 )
 def training_accuracy_counted_on_the_way(epochs, seed):
     torch.manual_seed(seed)
@@ -2239,7 +2240,8 @@ def training_accuracy_counted_on_the_way(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="Your accuracies are those of the last batch only; all notes of their kind are asked for.",
+    says="Your accuracies are not shares of all notes of their kind, as when the notes of one batch alone are counted. "
+    "All of them are asked for.",
 )
 def accuracy_of_the_last_batch(epochs, seed):
     torch.manual_seed(seed)
@@ -2315,8 +2317,8 @@ def lists_without_names(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="You average the numbers of batches of unequal size; a note in a small batch then counts more than "
-    "others. Count over all notes of a kind.",
+    says="Your numbers are not those of all notes of a kind, as when the means of unequal batches are averaged: a note "
+    "in a small batch then counts more than others. Count over all notes.",
 )
 def means_of_batches_of_unequal_size(epochs, seed):
     torch.manual_seed(seed)
@@ -2349,8 +2351,8 @@ def means_of_batches_of_unequal_size(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="Your last validation numbers are not those of the model as it is then; the lists hold what the model "
-    "gives after each epoch, not the best so far.",
+    says="Your last validation numbers are not what the model gives after the epoch over all 300 notes: the best so "
+    "far, or a mean of the means of unequal batches, are other numbers.",
 )
 def best_so_far(epochs, seed):
     torch.manual_seed(seed)
@@ -2386,8 +2388,8 @@ def best_so_far(epochs, seed):
 
 @wrong(
     "train_classifier",
-    says="Your accuracies are right and your losses are not: a loss is the mean cross-entropy of the logits "
-    "themselves, without a softmax before it, over all notes of its kind.",
+    says="Your losses are not those asked for: a loss is the mean cross-entropy of the logits themselves, without a "
+    "softmax before it, over all notes of its kind.",
 )
 def softmax_before_the_loss(epochs, seed):
     torch.manual_seed(seed)
@@ -2417,7 +2419,11 @@ def softmax_before_the_loss(epochs, seed):
     return history
 
 
-@wrong("train_classifier", says="Your validation numbers are not those of all notes; measure on all of VAL_TEXTS.")
+@wrong(
+    "train_classifier",
+    says="Your validation numbers are not what the trained model gives for all notes; measure on all of VAL_TEXTS, "
+    "after the last step.",
+)
 def validation_on_some_notes(epochs, seed):
     torch.manual_seed(seed)
     model = ReviewClassifier()
@@ -2604,8 +2610,8 @@ edited(
     "reader_without_steps",
     "optimiser.step()",
     "pass",
-    says="Your model knows no more than one that was never trained. Does each step change the numbers of the model "
-    "that you return?",
+    says="Your model answers new texts hardly better than a guess. Do the steps change the model that you return? Can "
+    "it tell words apart (their numbers are names, not sizes)? Does each layer take axis 0 for the batch?",
 )
 edited(
     "train_reader",
@@ -2648,8 +2654,8 @@ edited(
     "reader_does_not_mix",
     "answer, _ = self.attention(x[:, -1:], x)",
     "answer = x.mean(dim=1)",
-    says="Your model adds up what each word says by itself, so the question cannot choose among the things. Something "
-    "has to bring the two together: that is what attention is for.",
+    says="In your model question and things only add up, or one of them never gets in, so the question cannot choose "
+    "among the things. They have to meet before the answer is read: that is what attention is for.",
 )
 
 

@@ -208,8 +208,8 @@ class head_scale_in_the_attribute:
 
 @wrong(
     "Head",
-    says="You fill a short sequence up to the length of the table, and the places that are not there take part in "
-    "the softmax; take the first rows of the table instead.",
+    says="Where a sequence is shorter than the table, places that are not there take part in your softmax; take the "
+    "first rows of the table only.",
     based_on="Head",
 )
 class head_filled_up_to_max_len:
@@ -538,8 +538,8 @@ edited(
     "position_too_soft",
     "= ENOUGH  #",
     "= 3  #",
-    says="Your queries find the first token, but too softly: its score has to be ahead by about "
-    "ln(99 · the number of other keys).",
+    says="Your queries find the first token, but too softly: after the division by the root of d_qk its score has to "
+    "be ahead by about ln(99 · the number of other keys).",
 )
 edited(
     "position_head",
@@ -633,8 +633,8 @@ def position_fixed_table(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Your head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows with "
-    "your table: let your numbers grow with it.",
+    says="Your head prefers the first place, but not sharply enough, at least with a long table. Scores are divided by "
+    "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
 )
 def position_root_forgotten(n_tokens, max_len):
     W_Q, W_K = np.zeros((2, n_tokens + max_len, max_len))
@@ -703,8 +703,8 @@ def position_of_the_first_kind(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Your head leans to the first place, but its neighbours get a share, the more the longer the table is: "
-    "the gap between neighbours has to be large enough for every max_len.",
+    says="Your head leans to the first place, but others get too large a share, at least with a long table: its score "
+    "has to be far enough ahead of every other place's, for every max_len.",
 )
 def position_places_too_close(n_tokens, max_len):
     positions = np.linspace(0, 1, max_len).reshape(-1, 1)
@@ -719,8 +719,8 @@ def position_places_too_close(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Your head leans to the first place, but its neighbours get a share, the more the longer the table is: "
-    "the gap between neighbours has to be large enough for every max_len.",
+    says="Your head leans to the first place, but others get too large a share, at least with a long table: its score "
+    "has to be far enough ahead of every other place's, for every max_len.",
 )
 def position_on_a_circle(n_tokens, max_len):
     t = np.arange(max_len)
@@ -736,8 +736,8 @@ def position_on_a_circle(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Two things: the first place is not far enough ahead, the less the longer the table is; and the place "
-    "reaches the output through W_V, whose rows for positions should be zero.",
+    says="Two things: the first place is not far enough ahead, at least with a long table; and the place reaches the "
+    "output through W_V, whose rows for positions should be zero.",
 )
 def position_too_close_and_in_the_output(n_tokens, max_len):
     positions = 1 - np.arange(max_len).reshape(-1, 1) / max_len
@@ -808,16 +808,16 @@ edited(
     "variant_too_soft",
     "ENOUGH * np.sqrt(max_len)",
     "0.9 * np.sqrt(max_len)",
-    says="Your head looks at the right place, but too softly: its score has to be ahead by about "
-    "ln(99 · the number of other keys).",
+    says="Your head looks at the right place, but too softly: after the division by the root of d_qk its score has to "
+    "be ahead by about ln(99 · the number of other keys).",
 )
 edited(
     "variant_head",
     "variant_root_forgotten",
     "ENOUGH * np.sqrt(max_len)",
     "ENOUGH",
-    says="Your head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows with "
-    "your table: let your numbers grow with it.",
+    says="Your head prefers the right place, but not sharply enough, at least with a long table. Scores are divided by "
+    "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
 )
 edited(
     "variant_head",
@@ -941,8 +941,8 @@ def variant_code_on_the_tokens(n_tokens, max_len):
 
 @wrong(
     "variant_head",
-    says="Your head leans to the right place, but its neighbours get a share, the more the longer the table is: "
-    "the gap between neighbours has to be large enough for every max_len.",
+    says="Your head leans to the right place, but others get too large a share, at least with a long table: its score "
+    "has to be far enough ahead of its neighbours', for every max_len.",
 )
 def variant_places_too_close(n_tokens, max_len):
     t = np.arange(max_len) / (max_len - 1)
@@ -1569,7 +1569,7 @@ edited(
 
 @wrong(
     "LearnedHead",
-    says="No gradient reaches W_Q and W_K in your head: detach (or .data, or a new tensor) cuts them off.",
+    says="No gradient reaches W_Q and W_K in your head: they are cut off (no_grad, detach, .data or a new tensor).",
     based_on="LearnedHead",
 )
 class learned_pattern_detached:
@@ -1588,7 +1588,7 @@ edited(
     "learned_positions_detached",
     "self.positions.weight[: X.shape[-2]]",
     "self.positions.weight.data[: X.shape[-2]]",
-    says="No gradient reaches your positions: .data (or detach, or a new tensor) cuts them off.",
+    says="No gradient reaches your positions: they are cut off (no_grad, detach, .data or a new tensor).",
 )
 
 
@@ -2175,8 +2175,8 @@ edited(
     "induction_first_root_forgotten",
     "ENOUGH * np.sqrt(places)",
     "ENOUGH",
-    says="Your first head is sharp enough for a short table only. Scores are divided by the root of d_qk, which grows "
-    "with the number of places: let your numbers grow with it.",
+    says="Your first head is not sharp enough, at least with a long table. Scores are divided by the root of d_qk: "
+    "where d_qk grows with the number of places, your numbers have to grow with it.",
 )
 edited(
     "induction_circuit",

@@ -630,7 +630,7 @@ edited(
     "count_with_divisions",
     "2 * L * M * D + L * M",
     "2 * L * M * D + L * M + L * D",
-    says="You count the divisions as well; only multiplications are asked for.",
+    says="Your count is larger by L · D, as many as there are divisions; only multiplications are asked for.",
 )
 edited(
     "multiplications",
@@ -686,8 +686,8 @@ def count_of_different_entries(L, D, order):
 
 @wrong(
     "multiplications",
-    says="Two things: your number of features counts the powers of single entries only; and you count the "
-    "divisions as well.",
+    says="Two things: your number of features counts the powers of single entries only; and your count is larger by as "
+    "many as there are divisions.",
 )
 def count_of_single_powers_with_divisions(L, D, order):
     M = 1 + order * D
@@ -936,13 +936,27 @@ def step_divided_by_the_number(state, q, k, v, order=2):
 
 @wrong(
     "attention_step",
-    says="Your outputs are right, but your state grows with every token. What the queries need of all keys and values "
-    "are two running sums.",
+    says="Your state grows with every token, or is larger than it need be. What the queries need of all keys and "
+    "values are two running sums.",
 )
 def step_with_a_cache(state, q, k, v, order=2):
     keys, values = (k[..., None, :], v[..., None, :]) if state is None else state
     if state is not None:
         keys, values = np.concatenate([keys, k[..., None, :]], -2), np.concatenate([values, v[..., None, :]], -2)
+    weights = feature_map(q[..., None, :], order) @ np.swapaxes(feature_map(keys, order), -1, -2)
+    return (weights @ values / weights.sum(axis=-1, keepdims=True))[..., 0, :], (keys, values)
+
+
+@wrong(
+    "attention_step",
+    says="Your state is larger than it need be, and late outputs are not the averages over all tokens so far. A window "
+    "of the last keys and values forgets older ones; two running sums keep something of each.",
+)
+def step_with_a_window(state, q, k, v, order=2):
+    keys, values = (k[..., None, :], v[..., None, :]) if state is None else state
+    if state is not None:
+        keys, values = np.concatenate([keys, k[..., None, :]], -2), np.concatenate([values, v[..., None, :]], -2)
+    keys, values = keys[..., -16:, :], values[..., -16:, :]
     weights = feature_map(q[..., None, :], order) @ np.swapaxes(feature_map(keys, order), -1, -2)
     return (weights @ values / weights.sum(axis=-1, keepdims=True))[..., 0, :], (keys, values)
 
@@ -1291,7 +1305,8 @@ def cut_off_and_summed_over_axis_0(Q, K, V, order=2):
 
 @wrong(
     "multiplications",
-    says="You count the sum below for every entry of the output; it is the same for all entries of a query.",
+    says="The sum below takes as many in your count as each of the two products with values; it is the same for all "
+    "entries of a query.",
 )
 def sum_below_for_each_entry(L, D, order):
     M = math.comb(D + order, D)

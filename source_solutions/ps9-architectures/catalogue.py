@@ -1346,8 +1346,8 @@ class StridedWithoutGradient(nn.Module):
 
 @wrong(
     "strided_cnn",
-    says="Your first convolution is padded on the right and at the bottom only; padding=1 puts a row of zeros on "
-    "each side.",
+    says="Your first convolution has no zeros on the left and at the top (is there a padding at all?); padding=1 puts "
+    "a row of zeros on each side.",
 )
 def strided_padded_on_two_sides():
     return nn.Sequential(
@@ -1443,8 +1443,8 @@ class PooledWithMixedImages(nn.Module):
 
 @wrong(
     "pooled_cnn",
-    says="No gradient reaches your convolutions (no_grad), so that they cannot learn; all five layers are to be "
-    "trained.",
+    says="No gradient reaches your convolutions (no_grad, detach or .data), so that they cannot learn; all five layers "
+    "are to be trained.",
 )
 def pooled_convolutions_without_gradient():
 
