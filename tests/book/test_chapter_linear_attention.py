@@ -138,6 +138,7 @@ def test_trained_lookups_follow_the_size_of_the_state(page):
     assert ends(page.value("lookup_softmax"))[0] > 0.9
     assert ends(page.value("lookup_2_many"))[1] < ends(page.value("lookup_softmax"))[0] - 0.1
     assert ends(page.value("lookup_elu_many"))[1] < ends(page.value("lookup_2_many"))[0] - 0.1
+    assert ends(page.value("lookup_elu_many"))[0] > page.value("bag_many")
     assert ends(page.value("lookup_elu_mid"))[1] < ends(page.value("lookup_2_mid"))[0]
     assert ends(page.value("wide_many"))[0] > ends(page.value("lookup_elu_many"))[1]
     assert ends(page.value("lookup_64_long"))[0] > ends(page.value("lookup_64_short"))[0], "still rising"

@@ -78,6 +78,7 @@ def test_the_cache_changes_nothing_and_saves_what_was_counted(page):
     assert page.value("cache_ratio") == pytest.approx(129 / 2)
     assert page.value("cache_held") == page.value("cache_formula")
     assert "⁻" in page.value("cache_gap")
+    assert ends(page.value("clock_gain"))[1] < page.value("cache_ratio")
 
 
 def test_heads_are_compared_with_an_even_look(page):
