@@ -101,6 +101,7 @@ TOPICS = {
         ("mh-shared", r"KV cache"),
         ("mh-shared", r"bytes"),
         ("mh-module", r"enable_gqa"),
+        ("mh-exercises", r"attention sink"),
     ],
     "positional-encoding": [
         ("pe-no-order", r"permut|equivarian"),
@@ -114,6 +115,7 @@ TOPICS = {
         ("pe-no-order", r"NoPE"),
         ("pe-base", r"base"),
         ("pe-extension", r"interpolation"),
+        ("pe-extension", r"attention sink"),
         ("pe-shift", r"matrix"),
     ],
     "normalization": [
@@ -123,6 +125,7 @@ TOPICS = {
         ("norm-online", r"online|running"),
         ("norm-residual", r"residual"),
         ("norm-gradients", r"gradient"),
+        ("norm-gradients", r"rank collapse"),
         ("norm-depth", r"depth|layers"),
         ("norm-rms", r"RMS"),
         ("norm-residual", r"[Pp]re"),
