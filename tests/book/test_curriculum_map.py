@@ -193,7 +193,7 @@ TOPICS = {
         ("ar-cannot", r"cannot"),
         ("ar-torch", r"task"),
         ("ar-cnn", r"576 – 320 – 120 – 4"),
-        ("ar-applications", r"limit|data"),
+        ("ar-applications", r"few images"),
         ("ar-applications", r"up to 10,000 rows"),
         ("ar-four", r"unit matrix"),
         ("ar-ssm", r"Mamba"),
