@@ -1841,8 +1841,8 @@ for width in ("12", "8"):
     edited(
         "greedy_decode",
         f"a_window_of_{width}",
-        "model(source, prefix)",
-        f"model(source, prefix[:, -{width}:])",
+        "model(source, prefix)[:, -1]",
+        f"model(source, prefix[:, -{width}:])[:, -1]",
         says=f"Your model is given the last {width} tokens only; the next one depends on all that has been written.",
     )
 
