@@ -23,7 +23,7 @@ from rich.text import Text
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
 from autograder.results import GRADED, Result
-from autograder.text import plural
+from autograder.text import plural, shown
 
 if TYPE_CHECKING:
     from autograder.course import Course
@@ -198,14 +198,19 @@ def grade(
         make_executor = partial(DaskExecutor, scheduler)
     if sandbox == "none":
         err.print("Students' code runs unconfined (--sandbox none); results and reports say so.", style="bold red")
-    for name in chosen_sets(course, sets, [name for name in course.set_names() if course.submissions(name)]):
-        handed_in = course.submissions(name)
-        if unknown := [s for s in students if s not in handed_in]:
-            raise AutograderError(f"{unknown[0]!r} has handed in nothing for {name}")
+    names = chosen_sets(course, sets, [name for name in course.set_names() if course.submissions(name)])
+    for student in students:
+        missing = [name for name in names if student not in course.submissions(name)]
+        if missing and (sets or missing == names):
+            raise AutograderError(f"{student!r} has handed in nothing" + f" for {missing[0]}" * bool(sets))
+    for name in names:
+        who = [s for s in course.submissions(name) if not students or s in students]
+        if students and not who:
+            continue
         _say_all(ensure_assignment(course, course.set_files(name)), "yellow")
         rows: list[dict[str, Any]] = []
         with progress_bar() as bar:
-            folders, chosen = attempts_that_count(course, name, students or [*handed_in], settings, make_executor)
+            folders, chosen = attempts_that_count(course, name, who, settings, make_executor)
             steps = grade_set(course, store, name, settings, make_executor, folders)
             watched = bar.track(steps, total=len(folders), description=f"grading {name}")
             # the gradebook's writer takes the results as they come, some hundred at a time
@@ -255,7 +260,8 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
         table = Table("student", Column("score", justify="right"), "remarks")
         for row in sorted(rows, key=lambda r: r["student"]):
             if row["status"] == GRADED:
-                said = "; ".join(filter(None, [row["late"], *row["events"]]))
+                other = "" if row["typed_id"] in (None, row["student"]) else f"typed the id {shown(row['typed_id'])!r}"
+                said = "; ".join(filter(None, [row["late"], other, *row["events"]]))
                 mark = "excused" if row["excused"] else f"{row['mark']:g} of {row['marked']:g}"
                 table.add_row(row["student"], mark, said)
             else:

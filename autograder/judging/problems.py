@@ -43,4 +43,6 @@ def raised(error: Any) -> StudentRaised:
         reason = "there is no answer yet: the cell still raises NotImplementedError"
     else:
         reason = f"{text['type'] or 'an error without a name'}: {text['message']}{where}"
+        if text["type"] == "NameError":
+            reason += " (the names of the examples are not there: a function gets what it needs as arguments)"
     return StudentRaised(verdict, reason, text["type"], text["message"])

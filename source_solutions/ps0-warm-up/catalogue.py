@@ -360,6 +360,13 @@ def negative_weights_left_out(weights, values):
     return weights @ values
 
 
+@wrong(
+    "weighted_average", says="In a batch you set negative weights to 0; they are used as given, with leading axes, too."
+)
+def negative_weights_left_out_of_batches(weights, values):
+    return (weights if weights.ndim < 3 else np.maximum(weights, 0)) @ values
+
+
 @right("weighted_average")
 def average_by_einsum(weights, values):
     return np.einsum("...j,jc->...c" if weights.ndim == 1 else "...ij,...jc->...ic", weights, values)

@@ -2072,6 +2072,20 @@ edited(
 )
 edited(
     "AttentionDecoder",
+    "embedding_with_padding",
+    "nn.Embedding(n_tokens, d_embed)",
+    "nn.Embedding(n_tokens, d_embed, padding_idx=0)",
+    says="Token 0 is padding to your embedding (padding_idx), and so never learns; it is a token like others.",
+)
+edited(
+    "AttentionDecoder",
+    "decoder_with_a_layer_too_many",
+    "nn.Embedding(n_tokens, d_embed)",
+    "nn.Embedding(n_tokens, d_embed); self.extra = nn.Linear(d_hidden, d_hidden)",
+    says="Your decoder has parameters beside the six layers: something that learns and that was not asked for.",
+)
+edited(
+    "AttentionDecoder",
     "output_without_bias",
     "nn.Linear(d_hidden + d_annotation, n_tokens)",
     "nn.Linear(d_hidden + d_annotation, n_tokens, bias=False)",

@@ -75,6 +75,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -96,7 +98,7 @@ WRITTEN = ["la", "punt", "osk", "emi", "dru", "nayo", "tof"]  # ... and of anoth
 
 def planted_alignment(student_id):
     """The weights of exercise 4 for this id, (7, 6): a row for each word of WRITTEN, a column for each of READ."""
-    rng = np.random.default_rng(zlib.crc32(str(student_id).encode()))
+    rng = np.random.default_rng(zlib.crc32(str(student_id).strip().encode()))
     while True:
         columns = np.delete(np.arange(6), rng.integers(6))  # the word left out
         columns = np.sort(np.append(columns, [rng.choice(columns)] * 2))  # the word written three times
@@ -1174,7 +1176,9 @@ def twins(rng, n_tokens=9, d_embed=4, d_hidden=6, d_annotation=7, d_attention=8,
         weights[name] = tensor(scale * rng.normal(size=tuple(value.shape)))
     weights |= {name.replace("__", "."): value for name, value in given.items()}
     mine = AttentionDecoder(*sizes)
-    mine.load_state_dict(weights, strict=False)  # buffers of the student's own stay as they are
+    # a bias that should not be there costs the check on it; buffers of the student's own stay as they are
+    no_bias = {f"{name}.bias": torch.zeros(len(weights[f"{name}.weight"])) for name in ("W_s", "W_h", "v")}
+    mine.load_state_dict(weights | no_bias, strict=False)
     right.load_state_dict(weights)
     return mine, right
 
@@ -1232,6 +1236,10 @@ def _(rng):
             [getattr(model, name).bias is not None for name in ("W_s", "W_h", "v", "output")],
             beside=True,
         )
+        names = [str(name) for name, _ in model.named_parameters()]
+        layers = "embedding", "cell", "W_s", "W_h", "v", "output"
+        others = [n for n in names if n.partition(".")[0] not in layers] if len(names) > 10 else []
+        observe("parameters beside the layers", bool(others), beside=True)
         for name, kind, places in [
             ("embedding", "torch.nn.modules.sparse.Embedding", {"weight": (n_tokens, d_embed)}),
             ("W_s", "torch.nn.modules.linear.Linear", {"weight": (d_attention, d_hidden)}),
@@ -1262,6 +1270,8 @@ def _(rng):
                     fail(f"The {place} of `{name}` has shape {found}; it should have shape {shape}.")
             if name in ("W_s", "W_h", "v") and layer.bias is not None:
                 fail(f"`{name}` should have no bias.")
+        if others:
+            fail(f"The module has parameters beside those of the six layers: {', '.join(others)}.")
 
 
 @check("one step and several with given weights, in all sizes", points=2)
@@ -1329,6 +1339,7 @@ def _(rng):
     mine, right = pair = twins(rng)
     for mask in [None, some_mask(rng)]:
         given = inputs(rng, mask=mask)
+        given[0][0] = 0  # a token like others, where an embedding with padding would learn nothing
         same(pair, *given)
         for of, source in [(0, "the logits"), (1, "the new state")]:
             found = parameter_gradients(student_side("StepModule")(mine), *given, of=of)

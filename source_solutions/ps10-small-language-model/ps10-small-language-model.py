@@ -85,6 +85,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -123,7 +125,7 @@ def turn(x, places):
 
 def sampling_numbers(student_id):
     """The numbers of exercise 5 for this id: five counts, a threshold, and three chances."""
-    rng = np.random.default_rng(zlib.crc32(str(student_id).encode()))
+    rng = np.random.default_rng(zlib.crc32(str(student_id).strip().encode()))
     while True:
         counts = rng.choice(np.arange(1, 10), size=5, replace=False)
         share = np.sort(counts)[::-1].cumsum() / counts.sum()

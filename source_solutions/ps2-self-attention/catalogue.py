@@ -966,6 +966,21 @@ def mask_minus_thousand(Q, K, V, mask=None):
     return weights @ V, weights
 
 
+@wrong(
+    "scaled_dot_product_attention",
+    says="Where a mask of one axis leaves nothing to attend to, your rows are not zeros; they are, whatever the mask's "
+    "shape.",
+)
+def mask_of_one_axis_with_nothing_to_attend_to(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    scores = scores if mask is None else np.where(mask, scores, np.finfo(scores.dtype).min)
+    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    weights = powers / powers.sum(axis=-1, keepdims=True)
+    if mask is not None and mask.ndim > 1:
+        weights = np.where(mask.any(axis=-1, keepdims=True), weights, 0)
+    return weights @ V, weights
+
+
 @right("scaled_dot_product_attention")
 def with_einsum(Q, K, V, mask=None):
     scores = np.einsum("...id,...jd->...ij", Q, K) * K.shape[-1] ** -0.5

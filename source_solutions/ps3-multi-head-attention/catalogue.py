@@ -1289,6 +1289,13 @@ edited(
 )
 edited(
     "MultiHeadAttention",
+    "module_with_a_layer_too_many",
+    "self.n_heads = n_heads",
+    "self.n_heads = n_heads; self.norm = nn.LayerNorm(d_model)",
+    says="Your module has parameters beside the four layers: something that learns and that was not asked for.",
+)
+edited(
+    "MultiHeadAttention",
     "module_always_one_head",
     "self.n_heads = n_heads",
     "self.n_heads = 1",

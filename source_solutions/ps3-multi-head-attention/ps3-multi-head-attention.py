@@ -76,6 +76,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -108,7 +110,7 @@ def scaled_dot_product_attention(Q, K, V, mask=None):
 
 def shape_numbers(student_id):
     """The sizes of exercise 3 for this id: B, T, d_model, h; they and d_model / h are all different."""
-    rng = np.random.default_rng(zlib.crc32(str(student_id).encode()))
+    rng = np.random.default_rng(zlib.crc32(str(student_id).strip().encode()))
     while True:
         B, T, h, d_head = rng.integers([2, 3, 2, 6], [10, 20, 9, 17]).tolist()
         if len({B, T, h, d_head, h * d_head}) == 5:
@@ -872,7 +874,17 @@ assert torch.allclose(output, their_output, atol=1e-4), "With a causal mask the 
 output, weights = model(answering, answering, mask & mask.new_tensor([0, 1, 1, 1, 1])[:, None])
 assert (weights[:, :, 0] == 0).all() and (output[:, 0] == 0).all(), "A query without a key gets zeros, not NaN."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail, is_instance, parameter_gradients, reference, to_array, uses
+from autograder.checks import (
+    check,
+    compare,
+    fail,
+    is_instance,
+    observe,
+    parameter_gradients,
+    reference,
+    to_array,
+    uses,
+)
 from set_checks import some_mask
 
 uses("split_heads", "merge_heads")
@@ -889,7 +901,8 @@ def twins(rng, d_model, n_heads, scale=1.0):
     matrices[:2] *= 1.5 * scale
     state = {f"{name}.weight": tensor(matrix) for name, matrix in zip(NAMES, matrices, strict=True)}
     mine = MultiHeadAttention(d_model, n_heads)
-    mine.load_state_dict(state, strict=False)  # buffers of the student's own stay as they are
+    # a bias that should not be there costs the check on it; buffers of the student's own stay as they are
+    mine.load_state_dict(state | {f"{name}.bias": torch.zeros(d_model) for name in NAMES}, strict=False)
     right = reference.MultiHeadAttention(d_model, n_heads)
     right.load_state_dict(state)
     return mine, right
@@ -920,6 +933,9 @@ def same(pair, *inputs, **named):
 def _(rng):
     for d_model, n_heads in [(12, 3), (6, 1)]:
         model = MultiHeadAttention(d_model, n_heads)
+        names = [str(name) for name, _ in model.named_parameters()]
+        others = [n for n in names if n.partition(".")[0] not in NAMES] if len(names) > 4 else []
+        observe("parameters beside the layers", bool(others), beside=True)
         for name in NAMES:
             layer = getattr(model, name)
             if not is_instance(layer, "torch.nn.modules.linear.Linear"):
@@ -928,6 +944,8 @@ def _(rng):
                 fail(f"`{name}` should go from d_model to d_model: all heads share one layer.")
             if layer.bias is not None:
                 fail(f"`{name}` should have no bias.")
+        if others:
+            fail(f"The module has parameters beside those of the four layers: {', '.join(others)}.")
 
 
 @check("outputs and weights with given matrices, in all sizes; large scores, also under a mask", points=2)

@@ -74,6 +74,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -196,6 +198,10 @@ def attend(X):
     return powers / powers.sum(axis=1, keepdims=True) @ X
 
 
+def barely(X):
+    return 1e4 + 1e-3 * weighted_by_place(X)
+
+
 def inputs(rng, T=5, d=3):
     """Random tokens, and an order that is not its own inverse where there is one."""
     perm = rng.permutation(T)
@@ -221,6 +227,7 @@ def _(rng):
     X, perm = inputs(rng)
     agrees(permutation_gap, weighted_by_place, X, np.arange(5))
     agrees(permutation_gap, weighted_by_place, 1e-4 * X, perm)  # a small gap is one, too
+    agrees(permutation_gap, barely, X, perm)  # also beside large numbers
     agrees(permutation_gap, weighted_by_place, X.astype(np.float32), perm)
     agrees(permutation_gap, weighted_by_place, np.repeat(X, 2, axis=1)[:, ::2], perm)
 

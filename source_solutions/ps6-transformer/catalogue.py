@@ -299,6 +299,13 @@ edited(
 )
 edited(
     "EncoderLayer",
+    "encoder_with_a_norm_too_many",
+    "self.attention = MultiHeadAttention(d_model, n_heads)",
+    "self.attention = MultiHeadAttention(d_model, n_heads); self.final_norm = nn.LayerNorm(d_model)",
+    says="Your layer has parameters beside its parts: something that learns and that was not asked for.",
+)
+edited(
+    "EncoderLayer",
     "encoder_dropout",
     THINK,
     "return x + nn.functional.dropout(self.linear2(self.linear1(self.norm2(x)).relu()), 0.1, self.training)",
@@ -887,6 +894,13 @@ class decoder_changes_its_input:
 
 edited(
     "DecoderLayer",
+    "decoder_with_a_norm_too_many",
+    "self.self_attention = MultiHeadAttention(d_model, n_heads)",
+    "self.self_attention = MultiHeadAttention(d_model, n_heads); self.final_norm = nn.LayerNorm(d_model)",
+    says="Your layer has parameters beside its parts: something that learns and that was not asked for.",
+)
+edited(
+    "DecoderLayer",
     "decoder_dropout",
     THEN,
     "return y + nn.functional.dropout(self.linear2(self.linear1(self.norm3(y)).relu()), 0.1, self.training)",
@@ -1347,6 +1361,16 @@ def logits_after_the_end_zeroed(model, source, target, sos):
     logits = model(source, prefix)
     ended = (prefix == 1).cumsum(dim=1) > 0
     return logits.masked_fill(ended[:, :, None], 0.0)
+
+
+@wrong(
+    "teacher_forced_logits",
+    says="You put the model into evaluation mode and leave it so: the training would go on without dropout.",
+)
+def left_in_evaluation_mode(model, source, target, sos):
+    if isinstance(model, nn.Module):
+        model.eval()
+    return model(source, torch.cat([torch.full((len(target), 1), sos), target[:, :-1]], dim=1))
 
 
 @right("teacher_forced_logits")
@@ -1811,6 +1835,16 @@ def no_end_at_first_and_filled_with_zero(model, source, sos, eos, max_len):
         if done.all():
             break
     return prefix[:, 1:]
+
+
+for width in ("12", "8"):
+    edited(
+        "greedy_decode",
+        f"a_window_of_{width}",
+        "model(source, prefix)[:, -1]",
+        f"model(source, prefix[:, -{width}:])[:, -1]",
+        says=f"Your model is given the last {width} tokens only; the next one depends on all that has been written.",
+    )
 
 
 @right("greedy_decode")

@@ -86,6 +86,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -747,7 +749,7 @@ assert [row[0] for row in fed] == [0, 0], "Before the first token of a target st
 assert fed == [[0, 3, 4], [0, 6, 2]], f"To predict 3, 4, 1 the model is fed 0, 3, 4 in this order, not {fed[0]}."
 assert target.tolist() == [[3, 4, 1], [6, 2, 1]], "The target has been changed; build the prefix as a new tensor."
 ### BEGIN HIDDEN TESTS
-from autograder.checks import agrees, check, compare, fail, parameter_gradients, reference
+from autograder.checks import agrees, check, compare, fail, observe, parameter_gradients, reference, settled
 
 
 def recurrent_model(rng, n_tokens, d=6):
@@ -828,6 +830,10 @@ def _(rng):
         if found.get(name) is None:
             fail("No gradient reaches the model's numbers.")
         compare(found[name], gradient, "the gradient of the model's numbers", atol=1e-3)
+    training = bool(settled(mine.training))
+    observe("the model is still in training mode", training, beside=True)
+    if not training:
+        fail("teacher_forced_logits leaves the model in evaluation mode: the training would go on without dropout.")
 
 
 ### END HIDDEN TESTS
@@ -984,6 +990,7 @@ NEVER = 99
 def _(rng):
     for n_tokens, sos, eos, max_len, B in [(12, 0, 1, 7, 3), (9, 8, 3, 5, 4), (20, 5, 0, 9, 2)]:
         judge(scripted_model(rng, n_tokens, sos, eos), sources(rng, [NEVER] * B), sos, eos, max_len)
+    judge(scripted_model(rng, 12, 0, 1), sources(rng, [17, NEVER]), 0, 1, 20)  # longer than what a window holds
 
 
 @check("sequences end at different times: the first eos stays, then eos; the others go on", points=1)

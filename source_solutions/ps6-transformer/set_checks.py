@@ -3,7 +3,18 @@
 import numpy as np
 import torch
 
-from autograder.checks import case, compare, fail, gradients, is_instance, later, parameter_gradients, settled, to_array
+from autograder.checks import (
+    case,
+    compare,
+    fail,
+    gradients,
+    is_instance,
+    later,
+    observe,
+    parameter_gradients,
+    settled,
+    to_array,
+)
 
 WIDTHS = {"linear1": lambda d, d_ff: (d_ff, d), "linear2": lambda d, d_ff: (d, d_ff)}
 
@@ -84,6 +95,11 @@ class Layers:
     def parts(self, d_model, n_heads, d_ff):
         """Demand parts with the names and shapes of the task."""
         layer = self.build(d_model, n_heads, d_ff)
+        names = [str(name) for name, _ in settled(layer).named_parameters()]
+        parts = *self.attentions, *self.norms, *WIDTHS
+        asked = len(self.right(d_model, n_heads, d_ff).state_dict())
+        others = [n for n in names if n.partition(".")[0] not in parts] if len(names) > asked else []
+        observe("parameters beside the parts", bool(others), beside=True)
         for attention in self.attentions:
             for name in ("W_Q", "W_K", "W_V", "W_O"):
                 weight = getattr(getattr(layer, attention), name).weight
@@ -101,6 +117,8 @@ class Layers:
                 fail(f"{name} does not have the right widths.")
             if settled(part.bias) is None:
                 fail(f"{name} should have a bias.")
+        if others:
+            fail(f"The layer has parameters beside those of its parts: {', '.join(others)}.")
 
     def gradients(self, pair, inputs, masks):
         """Demand equal gradients of all numbers and of the inputs, a dict of tensors by what a student calls them."""

@@ -1286,6 +1286,17 @@ def gap_with_right_score_zero(W_Q, W_K, X, right):
     return gap
 
 
+@wrong(
+    "score_gap",
+    says="The keys that do not count get a score such as 1000 from you, and real scores may be larger; use np.inf.",
+)
+def gap_filled_with_a_thousand(W_Q, W_K, X, right):
+    scores = X @ W_Q @ (X @ W_K).T / np.sqrt(W_K.shape[1])
+    counts = right.any(axis=1) & ~right.all(axis=1)
+    gaps = np.where(right, scores, 1000).min(axis=1) - np.where(right, -1000, scores).max(axis=1)
+    return gaps[counts].min() if counts.any() else np.inf
+
+
 @right("score_gap")
 def gap_by_loops(W_Q, W_K, X, right):
     Q, K = X @ W_Q, X @ W_K

@@ -85,6 +85,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once
@@ -845,7 +847,7 @@ assert np.allclose(output, V[0]), "The first token sees itself alone, so its out
 output, state = attention_step(state, Q[1], K[1], V[1])
 assert np.allclose(output, [1, 10]), (
     "Query 2 has the products 0 and 2 with the two keys: weights 1 and 5, output (1, 10), as in exercise 3. Yours is "
-    f"{np.round(output, 4).tolist()}."
+    f"{np.round(np.asarray(output), 4).tolist()}."
 )
 output, state = attention_step(None, Q, K, V)
 assert np.allclose(output, V), "With a leading axis these are two texts of one token each, and each sees itself alone."
@@ -1015,7 +1017,7 @@ assert np.allclose(output, values), "Each query asks for the key just written, a
 output = delta_attention(keys[::-1], keys, values, np.array([1.0, 1.0, 0.5]))
 assert np.allclose(output[2], [5, 1.5]), (
     "The third step goes half the way from (3, 1) to (7, 2), so the first key then has (5, 1.5), not "
-    f"{np.round(output[2], 3).tolist()}."
+    f"{np.round(np.asarray(output[2]), 3).tolist()}."
 )
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, check

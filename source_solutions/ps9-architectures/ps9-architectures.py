@@ -77,6 +77,8 @@ def where_you_stand():
         counts = ", ".join(f"{states.count(state)} {state}" for state in ("passes", "fails", "empty"))
         print(f"Examples: {counts}. (The grader has more checks.) {(time.time() - started) / 60:.1f} minutes.")
         print(f"Is your id {globals().get('student_id')!r}, exactly as your class knows it?")
+        if str(globals().get("student_id")).strip() in ("", "..."):
+            print("Type it into the cell that says student_id = ..., and run all again.")
 
 
 if hasattr(shell, "kernel") and not hasattr(shell, "examples"):  # in a notebook, and only once

@@ -113,7 +113,7 @@ def test_run_all_goes_on_after_an_error_and_ends_with_where_one_stands() -> None
     notebook.cells.insert(notebook.cells.index(start), again)
     NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
     said = [line.split()[0] for line in notebook.cells[-1].outputs[0].text.splitlines()]
-    assert said == ["passes", "fails", "empty", "empty", "Examples:", "Is"]
+    assert said == ["passes", "fails", "empty", "empty", "Examples:", "Is", "Type"]
 
 
 def test_the_cells_that_keep_where_one_stands_are_the_same_in_all_sets() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
 from click import Group
+from tiny_course import GOOD, SET, answered, make_course, source_notebook, submit, write_source
 
 from autograder.cli import cli
 
@@ -70,6 +73,28 @@ def test_unknown_set() -> None:
 def test_unknown_student() -> None:
     line = one_line(autograder("grade", "--course", "examples", "-a", "ps2-self-attention", "-s", "nobody"))
     assert "'nobody' has handed in nothing" in line
+    assert "'nobody' has handed in nothing" in one_line(autograder("grade", "--course", "examples", "-s", "nobody"))
+
+
+def test_a_students_sets_are_graded_whatever_the_student_has_not_handed_in(tmp_path: Path) -> None:
+    course, notebook = make_course(tmp_path), source_notebook()
+    tests = next(cell for cell in notebook.cells if cell.id == "double-tests")
+    tests.source = "assert student_id\n" + tests.source
+    write_source(tmp_path, notebook)
+    other = course.root / "source_solutions" / "other"
+    shutil.copytree(other.parent / SET, other)
+    (other / f"{SET}.ipynb").rename(other / "other.ipynb")
+    submit(course, "ada", answered(student_id='student_id = "bob"', **GOOD))
+    for name in ("other", SET):
+        folder = course.root / "submitted" / "bob" / name
+        folder.mkdir(parents=True)
+        (folder / f"{name}.ipynb").write_text(nbformat.writes(answered(**GOOD)))
+    done = autograder("grade", "-s", "ada", cwd=course.root)
+    assert done.returncode == 0, done.stderr
+    assert f"{SET}: 1 submission" in done.stdout and "other" not in done.stdout
+    assert "typed the id 'bob'" in " ".join(done.stdout.split())
+    line = one_line(autograder("grade", "-a", "other", "-s", "ada", cwd=course.root))
+    assert "'ada' has handed in nothing for other" in line
 
 
 def test_broken_configuration(tmp_path: Path) -> None:

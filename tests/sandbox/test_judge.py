@@ -235,6 +235,7 @@ def test_personal_numbers_follow_the_typed_id() -> None:
     assert scores(grade({"sheet": fixed}))["sheet"] == 2.0
     assert scores(grade({"sheet": fixed}, student_id='"student-08"'))["sheet"] == 1.0
     assert grade({"sheet": fixed}, student_id='"student-08"').typed_id == "student-08"
+    assert grade({"sheet": fixed}, student_id='" student-08  "').typed_id == "student-08"
 
 
 def numbers_of(student_id: str) -> list[float]:
