@@ -221,9 +221,9 @@ class Judge:
         if not isinstance(value, str) or len(value) > LONGEST_ID:
             self.events.append("student_id is no id: a long text or a value of another type")
             return self.source.own_id
-        value = value.strip()
-        self.typed_ids.append(value)
-        return value
+        typed: str = value.strip()
+        self.typed_ids.append(typed)
+        return typed
 
     def _try(
         self, test: TestCell, expected: Outcome, student_id: str | None = None, helpers: tuple[str, ...] = ()
