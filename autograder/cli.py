@@ -198,13 +198,14 @@ def grade(
         make_executor = partial(DaskExecutor, scheduler)
     if sandbox == "none":
         err.print("Students' code runs unconfined (--sandbox none); results and reports say so.", style="bold red")
-    names = chosen_sets(course, sets, [name for name in course.set_names() if course.submissions(name)])
+    names = chosen_sets(course, sets, course.set_names())
+    handed_in = {name: places for name in names if (places := course.submissions(name)) or sets}
     for student in students:
-        missing = [name for name in names if student not in course.submissions(name)]
-        if missing and (sets or missing == names):
+        missing = [name for name, places in handed_in.items() if student not in places]
+        if missing and (sets or len(missing) == len(handed_in)):
             raise AutograderError(f"{student!r} has handed in nothing" + f" for {missing[0]}" * bool(sets))
-    for name in names:
-        who = [s for s in course.submissions(name) if not students or s in students]
+    for name, places in handed_in.items():
+        who = [s for s in places if not students or s in students]
         if students and not who:
             continue
         _say_all(ensure_assignment(course, course.set_files(name)), "yellow")

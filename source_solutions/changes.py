@@ -157,8 +157,8 @@ def _arguments_changed(value: Any, cell: str) -> Iterator[tuple[str, Any]]:
         changed = _called_with(methods[name], change)
         return type(value.__name__, (value,), {name: changed}) if name else changed
 
-    parameters = inspect.signature(methods[name]).parameters.values()
-    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD and p.name in _released(cell) - {"self"}]
+    parameters, released = inspect.signature(methods[name]).parameters.values(), _released(cell) - {"self"}
+    names = [p.name for p in parameters if p.kind == p.POSITIONAL_OR_KEYWORD and p.name in released]
     for one in names:
         for says in dict.fromkeys([*_ARRAYS, *_MASKS, *_NUMBERS, *_FLAGS]):
             yield f"for another `{one}`: the one given, {says}", put(_changing([one], says))
@@ -200,30 +200,78 @@ _COMPARISONS = {
     ast.GtE: (ast.Gt, ast.LtE),
 }
 _CALLED = {
-    **{
-        "exp": "an exponential",
-        "sqrt": "a square root",
-        "tanh": "a tanh",
-        "log": "a logarithm",
-        "softmax": "a softmax",
-    },
-    **{"abs": "an absolute value", "swapaxes": "an exchange of axes", "transpose": "an exchange of axes"},
-    **{"round": "a rounding", "ceil": "a rounding", "floor": "a rounding", "square": "a square", "flip": "a reversal"},
-    **{"cumsum": "a running sum", "clip": "a limit", "relu": "a ReLU", "lower": "a change to small letters"},
-    **{"strip": "a cutting off of white space", "sum": "a sum", "mean": "a mean", "max": "a largest value"},
-    **{"min": "a smallest value", "sin": "a sine", "cos": "a cosine", "repeat": "a repetition of each entry"},
-    **{"tile": "a repetition of the whole", "argmax": "a place of the largest", "argmin": "a place of the smallest"},
-    **{"std": "a standard deviation", "var": "a variance", "maximum": "a larger of two", "minimum": "a smaller of two"},
+    "exp": "an exponential",
+    "sqrt": "a square root",
+    "tanh": "a tanh",
+    "log": "a logarithm",
+    "softmax": "a softmax",
+    "abs": "an absolute value",
+    "swapaxes": "an exchange of axes",
+    "transpose": "an exchange of axes",
+    "round": "a rounding",
+    "ceil": "a rounding",
+    "floor": "a rounding",
+    "square": "a square",
+    "flip": "a reversal",
+    "cumsum": "a running sum",
+    "clip": "a limit",
+    "relu": "a ReLU",
+    "lower": "a change to small letters",
+    "strip": "a cutting off of white space",
+    "sum": "a sum",
+    "mean": "a mean",
+    "max": "a largest value",
+    "min": "a smallest value",
+    "sin": "a sine",
+    "cos": "a cosine",
+    "repeat": "a repetition of each entry",
+    "tile": "a repetition of the whole",
+    "argmax": "a place of the largest",
+    "argmin": "a place of the smallest",
+    "std": "a standard deviation",
+    "var": "a variance",
+    "maximum": "a larger of two",
+    "minimum": "a smaller of two",
 }
 _DROPPED = {
-    *("exp", "sqrt", "tanh", "log", "abs", "maximum", "softmax", "swapaxes", "transpose", "round", "ceil", "floor"),
-    *("square", "cumsum", "clip", "relu", "lower", "strip", "flip"),
+    "exp",
+    "sqrt",
+    "tanh",
+    "log",
+    "abs",
+    "maximum",
+    "softmax",
+    "swapaxes",
+    "transpose",
+    "round",
+    "ceil",
+    "floor",
+    "square",
+    "cumsum",
+    "clip",
+    "relu",
+    "lower",
+    "strip",
+    "flip",
 }
 _OTHER_FUNCTIONS = {
-    **{"sum": ["mean", "max"], "mean": ["sum"], "max": ["min", "sum", "mean"], "min": ["max"], "sqrt": ["square"]},
-    **{"sin": ["cos"], "cos": ["sin"], "tanh": ["exp"], "exp": ["tanh"]},
-    **{"repeat": ["tile"], "tile": ["repeat"], "argmax": ["argmin"], "argmin": ["argmax"], "std": ["var"]},
-    **{"var": ["std"], "maximum": ["minimum"], "minimum": ["maximum"]},
+    "sum": ["mean", "max"],
+    "mean": ["sum"],
+    "max": ["min", "sum", "mean"],
+    "min": ["max"],
+    "sqrt": ["square"],
+    "sin": ["cos"],
+    "cos": ["sin"],
+    "tanh": ["exp"],
+    "exp": ["tanh"],
+    "repeat": ["tile"],
+    "tile": ["repeat"],
+    "argmax": ["argmin"],
+    "argmin": ["argmax"],
+    "std": ["var"],
+    "var": ["std"],
+    "maximum": ["minimum"],
+    "minimum": ["maximum"],
 }
 
 

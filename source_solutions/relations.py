@@ -185,9 +185,8 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
 _BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
 _BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
-_ENOUGH = (
-    3  # different numbers, of all wrong answers together, that a relation has to explain; of one answer twice that
-)
+# different numbers, of all wrong answers together, that a relation has to explain; of one answer twice that
+_ENOUGH = 3
 
 
 def _by_part(pairs):
