@@ -64,16 +64,6 @@ def test_batch_norm_with_small_batches(value):
     assert value("small_alone") == 0
 
 
-def test_the_noise_of_the_exercise_is_as_its_solution_says():
-    """Measured anew; √((1 + x²/2)/N) leaves out that the value is one of the batch."""
-    for x, formula, measured in ((0.0, 0.125, 0.125), (1.0, 0.153, 0.151), (3.0, 0.293, 0.25)):
-        batch = np.random.default_rng(7).normal(size=(20000, 64))
-        batch[:, 0] = x
-        spread = ((x - batch.mean(axis=1)) / batch.std(axis=1)).std()
-        assert spread == pytest.approx(measured, abs=0.006)
-        assert ((1 + x**2 / 2) / 64) ** 0.5 == pytest.approx(formula, abs=6e-4)
-
-
 def test_online_learning_and_the_other_way_round(value):
     layer, limit = ends(value("online_layer")), ends(value("online_limit"))
     assert limit[0] - 0.1 < layer[0] <= layer[1] < limit[1] + 0.03
