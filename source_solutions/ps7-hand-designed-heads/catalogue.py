@@ -1,7 +1,7 @@
 # ruff: noqa: B905
 """Right variants and misconceptions of ps7-hand-designed-heads.
 
-Hand-made matrices are recognised by what they lead to (where attention goes, how sharp, what comes out), so that a
+Hand-made matrices are recognised by what they lead to (where attention goes, how much of it, what comes out), so that a
 mistake is named in any basis. Each misconception carries the sentence that its author reads in the feedback.
 """
 
@@ -633,7 +633,7 @@ def position_fixed_table(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Your head prefers the first place, but not sharply enough, at least with a long table. Scores are divided by "
+    says="Your head prefers the first place, but by too small a gap, at least with a long table. Scores are divided by "
     "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
 )
 def position_root_forgotten(n_tokens, max_len):
@@ -816,7 +816,7 @@ edited(
     "variant_root_forgotten",
     "ENOUGH * np.sqrt(max_len)",
     "ENOUGH",
-    says="Your head prefers the right place, but not sharply enough, at least with a long table. Scores are divided by "
+    says="Your head prefers the right place, but by too small a gap, at least with a long table. Scores are divided by "
     "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
 )
 edited(
@@ -1918,7 +1918,7 @@ edited(
 
 @wrong(
     "unique_head",
-    says="Other kinds still get a share in your head and count as repetitions: make the difference between the own"
+    says="Other kinds still get a share in your head and count as repetitions: make the gap between the own"
     " kind and others larger.",
 )
 def unique_too_soft_with_own_begin(n_tokens):
@@ -1933,8 +1933,8 @@ def unique_too_soft_with_own_begin(n_tokens):
 
 @wrong(
     "unique_head",
-    says="Your head is sharp enough for few kinds only. Scores are divided by the root of d_qk, which grows with "
-    "n_tokens: let your numbers grow with it.",
+    says="The gap of your head is large enough for few kinds only. Scores are divided by the root of d_qk, which grows "
+    "with n_tokens: let your numbers grow with it.",
 )
 def unique_root_forgotten(n_tokens):
     width = n_tokens + 1
@@ -2186,7 +2186,7 @@ edited(
     "induction_first_root_forgotten",
     "ENOUGH * np.sqrt(places)",
     "ENOUGH",
-    says="Your first head is not sharp enough, at least with a long table. Scores are divided by the root of d_qk: "
+    says="The gap of your first head is too small, at least with a long table. Scores are divided by the root of d_qk: "
     "where d_qk grows with the number of places, your numbers have to grow with it.",
 )
 edited(

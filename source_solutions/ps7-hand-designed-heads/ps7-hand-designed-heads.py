@@ -1333,8 +1333,8 @@ attention elsewhere would spoil the output. *Similar (2):* in both, what counts 
 clearly larger than the rest of the same row, and W_V hands the token on (close to the identity), since scores depend on
 the matrices through this product alone. *Different (1):* the entries of W_Q and W_K have nothing in common: mine are a
 multiple of the identity, the learned ones dense and different with every seed, because any invertible change of the
-query/key basis gives the same scores and the training has no reason to prefer one. *Different (2):* mine is sharper: the gap of
-scores is 12 by design and attention 0.99999, the learned head stops at about 0.99, because the gradient of the loss
+query/key basis gives the same scores and the training has no reason to prefer one. *Different (2):* the gap of mine is
+larger, 12 by design, with attention 0.99999; the learned head stops at about 0.99, because the gradient of the loss
 fades as the softmax saturates; so with one a among eleven b it drops further, and mine does not.
 
 **Rubric** (4 points, each given or not)
@@ -1346,11 +1346,11 @@ fades as the softmax saturates; so with one a among eleven b it drops further, a
 - **1 point**: a second, different difference with a reason. "One is learned and one is not" alone does not count.
 
 A reason is a sentence that says why; numbers of both heads from the output may stand in its place. One property each,
-however many of its numbers are given: pattern and outputs; the entries of the matrices (basis, zeros, readability); how
-sharp the attention is (up to length 4, and with one a among eleven b).
+however many of its numbers are given: pattern and outputs; the entries of the matrices (basis, zeros, readability); the
+gap of scores, or the attention it gives (up to length 4, and with one a among eleven b).
 
 Accepted among others: patterns, outputs, the role of W_Q W_Kᵀ or W_V, no use of position (both are equivariant under
-permutations); entries, sharpness or gap, other numbers of tokens (the function designs for any number, the learned head
+permutations); entries, gaps, other numbers of tokens (the function designs for any number, the learned head
 is for three), dependence on the seed.
 """
 
@@ -1400,10 +1400,10 @@ table has four rows, and a fifth place has no row at all, or, had it one, it wou
   places or position codes, or with numbers of these two heads.
 
 A reason is a sentence that says why; numbers of both heads from the output may stand in its place. One property each:
-pattern and outputs; the entries of the matrices; the entries of the position table; sharpness.
+pattern and outputs; the entries of the matrices; the entries of the position table; the gap.
 
 Accepted among others: the pattern is independent of content, one column of the map takes all, outputs equal in all
-rows; position codes and their basis, sharpness, lengths beyond training, learned queries that use tokens as well as
+rows; position codes and their basis, gaps, lengths beyond training, learned queries that use tokens as well as
 positions, speed of learning (an easier task than content: nearly 1 after the same steps).
 """
 

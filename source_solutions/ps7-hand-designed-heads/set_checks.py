@@ -133,7 +133,7 @@ class Pattern:
                 failing = group[n], weights[n], int(on_right[n].argmin()), on_right[n].min()
         seen = head([probe])[1][0]
         most = (seen >= self.most * seen.max(axis=1, keepdims=True)).tolist()
-        observe(f"keys that get most and how sharply, {size}", [*most, coarse(least)])
+        observe(f"keys that get most and the least right share, {size}", [*most, coarse(least)])
         if failing is None:
             return
         sequence, weights, query, share = failing
