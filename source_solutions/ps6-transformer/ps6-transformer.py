@@ -928,7 +928,7 @@ assert rows[0] == [3, 2, 1, 7, 7] and rows[1] == [1, 7, 7, 7, 7], (
     f"After its first end symbol a sequence gets nothing but end symbols, not {rows[0]} and {rows[1]}."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail, observe, reference, to_array
+from autograder.checks import changes_its_input, check, compare, fail, observe, reference, to_array
 
 
 def scripted_model(rng, n_tokens, sos, eos, d=6):
@@ -980,7 +980,7 @@ def judge(model, source, sos, eos, max_len):
     full = [np.pad(to_array(a), ((0, 0), (0, max_len - a.shape[1])), constant_values=eos) for a in (found, expected)]
     compare(*full, "the tokens (filled up with eos)")
     if getattr(greedy_decode, "_changed", None) or not torch.equal(given, source):
-        fail("greedy_decode changes its source; work on a copy of it.")
+        changes_its_input("greedy_decode")
 
 
 NEVER = 99
