@@ -24,9 +24,10 @@ from autograder.judging.proxies import Proxy
 from autograder.judging.proxies import later as later
 from autograder.judging.proxies import settled as settled
 from autograder.judging.recognition import is_flat
+from autograder.judging.session import CHANGES, current
 from autograder.judging.session import CheckFailed as CheckFailed
-from autograder.judging.session import current
 from autograder.judging.transports import LocalTransport, RemoteTransport
+from autograder.judging.trials import Holds
 
 ATOL_64 = 1e-6
 ATOL_32 = 1e-4
@@ -289,7 +290,9 @@ def agrees(
     like: tuple[str, Callable[..., Any]] | None = None,
     **kwargs: Any,
 ) -> Any:
-    """Demand that the student's function gives what the reference gives, and leaves its arguments as they were.
+    """Demand that the student's function gives what the reference gives.
+
+    Where it changes its arguments, a check of its own says so, which fails beside this one.
 
     With `cases`, each a tuple of arguments or a `case(...)`, it is called with each of them; all go to the student's
     process in one message. Otherwise it is called once, with `args` and `kwargs`.
@@ -314,7 +317,7 @@ def agrees(
         answers = list(answers)  # all wait, and go in one message
     for number, asked in enumerate(answers, 1):
         try:
-            results.append(_agrees(asked, name, trusted, atol, names, like is None))
+            results.append(_agrees(asked, name, trusted, atol, names, like is None, holds))
         except CheckFailed as failed:
             if session is not None:
                 session.holds = holds
@@ -345,8 +348,12 @@ def _agrees(
     atol: float | None,
     names: tuple[str, ...] | None,
     is_named: bool,
+    holds: Holds | None = None,
 ) -> Any:
-    """Compare one answer; `is_named` says that the question's digest names the reference's function."""
+    """Compare one answer; `is_named` says that the question's digest names the reference's function.
+
+    `holds` is the same for another function and other inputs.
+    """
     one, answer, changed = asked
     actual = settled(answer)
 
@@ -370,8 +377,19 @@ def _agrees(
     else:
         compare(actual, expected, f"the result of `{name}`", atol, True)
     if changed():
-        raise CheckFailed(f"`{name}` changes its input in place; work on a copy of it")
+        changes_its_input(name, holds)
     return actual
+
+
+def changes_its_input(name: str, holds: Holds | None = None) -> None:
+    """Say that a call, whose answer may be right, changed what it was given.
+
+    It costs a check of its own, `name leaves its arguments as they are`, and never the one that found it out.
+    """
+    session = current()
+    if session is None:
+        raise CheckFailed(CHANGES.format(name))
+    session.changed.setdefault(name, (session.client.latest, holds))
 
 
 # ------------------------------------------------------------------------------- beyond plain values

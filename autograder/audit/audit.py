@@ -293,8 +293,8 @@ class _Audit:
             checks, said, _ = ran.value or ([], ran.lost, 0.0)
             if said or len(checks) != row.checks:
                 row.killed += 1
-                if checks and not checks[-1].passed:
-                    self.checks[test.grade_id, checks[-1].name].mutants += 1
+                if checks and (own := self.checks.get((test.grade_id, checks[-1].name))) and not checks[-1].passed:
+                    own.mutants += 1
                 continue
             names = bound_names(self.source.solutions[grade_id])
             fit = [n for n, e in enumerate(survivors) if e.exercise in names and mutant.turns(e.old, e.new)]

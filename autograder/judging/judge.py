@@ -260,12 +260,16 @@ class Judge:
         return outcome
 
     def _all_checks(self, expected: Outcome, outcome: Outcome) -> list[Check]:
-        """The reference's list of checks, with the verdicts that were reached; the others are not reached."""
+        """The reference's list of checks, with the verdicts that were reached; the others are not reached.
+
+        After them come those that a right answer does not have.
+        """
         reached = {c.name: c for c in outcome.checks}
         why = outcome.internal[0] if outcome.internal else "the test cell stopped before it"
         if self.transport.gone is not None:
             why = f"not reached: {self.transport.gone.reason}"
-        return [reached.get(c.name, Check(c.name, c.points, NOT_REACHED, why, c.hidden)) for c in expected.checks]
+        asked = [reached.pop(c.name, Check(c.name, c.points, NOT_REACHED, why, c.hidden)) for c in expected.checks]
+        return [*asked, *reached.values()]
 
     def _with_our_helpers(self, test: TestCell, expected: Outcome, helpers: list[str]) -> Outcome | None:
         """Follow-through: judge again with the reference's answers in place of the student's failed helpers."""

@@ -26,11 +26,13 @@ from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.text import shown_text
 
 if TYPE_CHECKING:
+    from autograder.judging.client import Promise
     from autograder.judging.source import Source, TestCell
 
 EXAMPLES = "the examples in the notebook"
 ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
 WHOLE = "all tests of this cell"
+CHANGES = "`{}` changes its input in place; work on a copy of it"
 LAST = "__last__"  # in a test cell without checks, the value of its last expression
 
 
@@ -79,7 +81,8 @@ class Session:
     `explain` says what a missing name means, `check_seconds` bound what a check computes here: with a student's
     numbers that may be for ever. `known` are the reference's answers to questions of this test cell, by
     their digests; `learns` says that further ones are kept there, as while the reference itself is judged. `holds` is
-    what a comparison demanded of the latest call that did not hold.
+    what a comparison demanded of the latest call that did not hold. `changed` are the functions that changed what they
+    were given, each with the first such call and what was demanded of it.
     """
 
     seed: int
@@ -93,6 +96,7 @@ class Session:
     learns: bool = False
     stops: bool = False
     holds: Holds | None = None
+    changed: dict[str, tuple[Promise | None, Holds | None]] = field(default_factory=dict)
     said: Outcome = field(default_factory=Outcome)
 
     def rng(self, name: str) -> np.random.Generator:
@@ -126,6 +130,20 @@ class Session:
         self.said.checks.append(Check(name, points, verdict, reason, hidden, seconds, shown))
         if self.stops and verdict != PASSED:
             raise FirstFailure
+
+    def run_changed(self) -> None:
+        """A failed check for each function that changed its input; it weighs as much as the others do on average.
+
+        It is not there where nothing was changed: an answer that is wrong earns nothing by leaving its input alone.
+        """
+        points = sum(c.points for c in self.said.checks) / max(1, len(self.said.checks))
+        for name, call in self.changed.items():
+
+            def failed(name: str = name, call: tuple[Promise | None, Holds | None] = call) -> None:
+                self.client.latest, self.holds = call
+                raise CheckFailed(CHANGES.format(name))
+
+            self.run(f"`{name}` leaves its arguments as they are", points, failed)
 
     def _example(self, name: str, verdict: str, reason: str) -> dict[str, str]:
         """The call at which a check failed, for the student; also kept as a trial where it can be repeated.
@@ -211,6 +229,7 @@ def run_test_cell(
             said.checks = [replace(c, verdict=FAILED, reason=c.reason or stopped) for c in said.checks]
         if stopped:
             said.internal.append(f"the hidden part stopped: {stopped}")
+        session.run_changed()
     return said
 
 

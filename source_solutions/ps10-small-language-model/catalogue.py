@@ -1023,6 +1023,14 @@ edited(
 )
 edited(
     "grouped_attention",
+    "grouped_maximum_over_later_tokens",
+    "powers = np.exp(scores - scores.max(axis=3, keepdims=True))",
+    "powers = np.exp(scores - (Q @ K.swapaxes(2, 3) / np.sqrt(d)).max(axis=3, keepdims=True))",
+    says="You subtract the largest of all scores, those of later tokens included; where theirs is much larger, all "
+    "powers of a row become 0. Mask first, then look for the largest.",
+)
+edited(
+    "grouped_attention",
     "grouped_softmax_over_queries",
     "return powers / powers.sum(axis=3, keepdims=True) @ V",
     "return powers / powers.sum(axis=2, keepdims=True) @ V",

@@ -3,7 +3,16 @@
 import numpy as np
 import torch
 
-from autograder.checks import compare, fail, is_instance, later, parameter_gradients, settled, to_array
+from autograder.checks import (
+    changes_its_input,
+    compare,
+    fail,
+    is_instance,
+    later,
+    parameter_gradients,
+    settled,
+    to_array,
+)
 
 NAMES = ("W_Q", "W_K", "W_V", "W_O")
 
@@ -52,7 +61,7 @@ class Attentions:
                 f"The output has the shape {to_array(output).shape}; for the new tokens it should be {tuple(x.shape)}."
             )
         if getattr(mine, "_changed", None) or not torch.equal(given, x):
-            fail("forward changes its input in place; work on a copy of it.")
+            changes_its_input("forward")
         return output, (cache[0], cache[1])
 
     def same(self, pair, x, pieces):

@@ -2093,6 +2093,68 @@ def trained_on_all_notes(epochs, seed):
 
 @wrong(
     "train_classifier",
+    says="Your model learns from the validation notes, too: where you measure on them, steps are taken. They are for "
+    "measuring only.",
+)
+def steps_where_it_is_measured(epochs, seed):
+    torch.manual_seed(seed)
+    model = ReviewClassifier()
+    optimiser = torch.optim.Adam(model.parameters(), lr=3e-3)
+    history = {"loss": [], "accuracy": [], "val_loss": [], "val_accuracy": []}
+    for _ in range(epochs):
+        model.train()
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
+            loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+        model.eval()
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(model(VAL_TEXTS), VAL_LABELS).backward()
+        optimiser.step()
+        for kind, texts, labels in [("", TRAIN_TEXTS, TRAIN_LABELS), ("val_", VAL_TEXTS, VAL_LABELS)]:
+            with torch.no_grad():
+                logits = model(texts)
+            history[f"{kind}loss"].append(nn.functional.cross_entropy(logits, labels).item())
+            history[f"{kind}accuracy"].append((logits.argmax(dim=1) == labels).double().mean().item())
+    return history
+
+
+ORDER = "torch.randperm(len(TRAIN_TEXTS)).split(40)"
+edited(
+    "train_classifier",
+    "last_batch_left_out",
+    ORDER,
+    "torch.randperm(len(TRAIN_TEXTS))[:192].split(64)",
+    says="Some training notes are left out of an epoch, as by drop_last=True; it goes once through all 200.",
+)
+edited(
+    "train_classifier",
+    "drawn_with_replacement",
+    ORDER,
+    "torch.randint(len(TRAIN_TEXTS), (len(TRAIN_TEXTS),)).split(40)",
+    says="Your batches are drawn with replacement: in one epoch some notes come more than once, others not at all. "
+    "Shuffle all of them (torch.randperm) and cut that into batches.",
+)
+edited(
+    "train_classifier",
+    "two_passes_an_epoch",
+    ORDER,
+    "torch.cat([torch.randperm(len(TRAIN_TEXTS)) for _ in range(2)]).split(40)",
+    says="Your model learns from each note more than once in an epoch; an epoch is one pass over the training notes.",
+)
+edited(
+    "train_classifier",
+    "loss_of_the_last_batch",
+    "append(nn.functional.cross_entropy(logits, labels).item())",
+    "append(nn.functional.cross_entropy(logits, labels).item() if kind else loss.item())",
+    says="Your training loss is that of the epoch's last batch alone; take the mean over all batches, or measure it on "
+    "all notes after the epoch.",
+)
+
+
+@wrong(
+    "train_classifier",
     says="Nothing is learned: the model's numbers stay as they are. Each batch needs loss.backward() "
     "and optimiser.step().",
 )
@@ -2474,7 +2536,7 @@ def validation_on_some_notes(epochs, seed):
 
     for _ in range(epochs):
         model.train()
-        for batch in torch.randperm(len(TRAIN_TEXTS))[:192].split(64):
+        for batch in torch.randperm(len(TRAIN_TEXTS)).split(40):
             loss = nn.functional.cross_entropy(model(TRAIN_TEXTS[batch]), TRAIN_LABELS[batch])
             optimiser.zero_grad()
             loss.backward()
@@ -2517,7 +2579,6 @@ def with_data_loaders(epochs, seed):
         TensorDataset(TRAIN_TEXTS, TRAIN_LABELS),
         batch_size=16,
         shuffle=True,
-        drop_last=True,
         generator=torch.Generator().manual_seed(seed),
     )
     model = ReviewClassifier()

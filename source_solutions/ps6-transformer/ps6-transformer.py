@@ -928,7 +928,7 @@ assert rows[0] == [3, 2, 1, 7, 7] and rows[1] == [1, 7, 7, 7, 7], (
     f"After its first end symbol a sequence gets nothing but end symbols, not {rows[0]} and {rows[1]}."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, compare, fail, observe, reference, to_array
+from autograder.checks import changes_its_input, check, compare, fail, observe, reference, to_array
 
 
 def scripted_model(rng, n_tokens, sos, eos, d=6):
@@ -980,7 +980,7 @@ def judge(model, source, sos, eos, max_len):
     full = [np.pad(to_array(a), ((0, 0), (0, max_len - a.shape[1])), constant_values=eos) for a in (found, expected)]
     compare(*full, "the tokens (filled up with eos)")
     if getattr(greedy_decode, "_changed", None) or not torch.equal(given, source):
-        fail("greedy_decode changes its source; work on a copy of it.")
+        changes_its_input("greedy_decode")
 
 
 NEVER = 99
@@ -1092,15 +1092,16 @@ TRAIN_TEXTS, TRAIN_LABELS = film_notes(np.random.default_rng(6), 200)
 VAL_TEXTS, VAL_LABELS = film_notes(np.random.default_rng(7), 300)
 
 
+LEARNED = []  # for each batch from which gradients were taken: texts, logits, gradients, was it in training mode?
+
+
 class ReviewClassifier(nn.Module):
     """Texts (B, T) of token numbers -> logits (B, 2): disliked, liked.
 
-    `ReviewClassifier.latest` is the one that was made last; `ReviewClassifier.texts_learned` counts the texts that were
-    read in training mode.
+    `ReviewClassifier.latest` is the one that was made last.
     """
 
     latest = None
-    texts_learned = 0
 
     def __init__(self, d=24, n_heads=2):
         super().__init__()
@@ -1112,24 +1113,27 @@ class ReviewClassifier(nn.Module):
         ReviewClassifier.latest = self
 
     def forward(self, texts):
-        if self.training:
-            ReviewClassifier.texts_learned += len(texts)
         x = self.words(texts) + self.places.weight[: texts.shape[1]]
         x = self.norm(self.layer(x, src_key_padding_mask=texts == PAD))  # (B, T, d)
         is_word = (texts != PAD)[:, :, None]
-        return self.output((x * is_word).sum(dim=1) / is_word.sum(dim=1))
+        logits = self.output((x * is_word).sum(dim=1) / is_word.sum(dim=1))
+        if logits.requires_grad:
+            read, is_training = (texts, logits.detach().clone()), self.training
+            logits.register_hook(lambda gradient: LEARNED.append((*read, gradient, is_training)))
+        return logits
 
 
 class Run:
     """A call of train_classifier: `history` is what it returned, `model` the last ReviewClassifier that it made.
 
-    `texts_learned` is the number of texts that were read in training mode meanwhile.
+    `learned` has an entry for each batch from which gradients were taken meanwhile.
     """
 
     def __init__(self, train_classifier, epochs, seed):
-        ReviewClassifier.latest, ReviewClassifier.texts_learned = None, 0
+        ReviewClassifier.latest = None
+        LEARNED.clear()
         self.history = train_classifier(epochs, seed)
-        self.model, self.texts_learned = ReviewClassifier.latest, ReviewClassifier.texts_learned
+        self.model, self.learned = ReviewClassifier.latest, list(LEARNED)
 
 
 def draw_curves(curves):
@@ -1174,7 +1178,8 @@ Write `train_classifier(epochs, seed)`: it makes a **new** `ReviewClassifier()`,
 - The last three are measured **after** the epoch, on **all** notes of their kind, with the numbers that the model has then,
   in evaluation mode and without gradients. (`model.eval()` switches dropout off. Do not forget to go back to
   `model.train()`: each epoch trains in training mode.)
-- An epoch goes once through all training notes, in batches or all at once. Optimiser, step size and batches are yours:
+- An epoch goes once through all training notes, in batches or all at once: each of the 200 gives its gradient once, and no
+  other note does. Optimiser, step size and batches are yours:
   Adam with a step size of 0.003 and shuffled batches of 40 does it. Thirty epochs should take a few seconds at most.
 - **The same seed gives the same lists**, whatever has been drawn before; different seeds give different ones. So call `set_seed(seed)` inside, before the model is made, and draw with PyTorch alone.
 - After 30 epochs with `seed=1` the `val_accuracy` has to be at least **0.65**. (From 0.72 to 0.82 is usual, with other seeds, too.
@@ -1249,7 +1254,9 @@ assert history["val_accuracy"][-1] >= 0.65, (
     "Does the training loss fall? If not, look at the training step; if it falls slowly, at the step size."
 )
 ### BEGIN HIDDEN TESTS
-from autograder.checks import check, fail, observe, to_array
+from collections import Counter
+
+from autograder.checks import check, fail, observe, settled, to_array
 
 NAMES = ("loss", "accuracy", "val_loss", "val_accuracy")
 
@@ -1304,11 +1311,11 @@ def lists_of(run, epochs):
 
 
 def measured(run):
-    """What the trained model really does, computed here with its numbers: losses and accuracies, and texts learned."""
+    """What the trained model really does, computed here with its numbers: losses and accuracies."""
     if run.model is None:
         observe("model", "none")
         fail("train_classifier should make a new ReviewClassifier() each time; none was made.")
-    state, learned = run.model.state_dict(), run.texts_learned
+    state = run.model.state_dict()
     model = ReviewClassifier()
     model.load_state_dict({k: v for k, v in state.items() if k in model.state_dict()})
     model.eval()
@@ -1318,7 +1325,7 @@ def measured(run):
             logits = model(texts)
         found[f"{kind}loss"] = nn.functional.cross_entropy(logits, labels).item()
         found[f"{kind}accuracy"] = (logits.argmax(dim=1) == labels).double().mean().item()
-    return found, learned
+    return found
 
 
 def stands_for(name, value, true):
@@ -1330,9 +1337,27 @@ def stands_for(name, value, true):
     return "the other notes" if abs(value - true[other]) <= near else "something else"
 
 
+class Batch:
+    """One from which gradients were taken: its notes (a Counter of tuples), their mean loss, is it in training mode?"""
+
+    def __init__(self, texts, logits, gradient, is_training):
+        rows = to_array(texts, "the texts").astype(int)
+        self.notes = Counter((*row, *[PAD] * (8 - len(row))) for row in rows.tolist())
+        self.size, self.is_training = len(rows), bool(is_training)
+        # a mean cross-entropy pulls up one logit of each row: that of its label
+        labels = to_array(gradient, "the gradients").argmin(axis=1)
+        logits = torch.tensor(to_array(logits, "the logits"))
+        self.loss = nn.functional.cross_entropy(logits, torch.tensor(labels)).item()
+
+
+def batches_of(run):
+    """All batches of a run, in order, from which gradients were taken."""
+    return [Batch(*settled(entry)) for entry in settled(run.learned)]
+
+
 def trains(run):
     """Demand that a model was trained at all: lists without one are no measurement."""
-    trained = run.model is not None and bool(to_array(run.texts_learned, "the number of texts learned") >= 0.55 * 200)
+    trained = run.model is not None and sum(batch.size for batch in batches_of(run)) >= 0.55 * 200
     observe("something is trained", trained)
     if not trained:
         fail("train_classifier should make a new ReviewClassifier() and train it on the training notes; it did not.")
@@ -1352,7 +1377,7 @@ def _(rng):
                 fail(f'"{name}" is no share of {n} notes. Count over all of them, not the mean of batches.')
 
 
-@check("the same seed gives the same lists, another seed gives others", points=1)
+@check("the same seed gives the same lists, another seed gives others", points=0.5)
 def _(rng):
     seed = int(rng.integers(1000))
     runs = [Run(train_classifier, 2, s) for s in (seed, seed + 1, seed)]
@@ -1369,38 +1394,92 @@ def _(rng):
         fail("Two different seeds give the same lists.")
 
 
-@check("the last three are measured after the epoch, on all notes of their kind, in evaluation mode", points=1.5)
+@check("the last three are measured after the epoch, on all notes of their kind, in evaluation mode", points=1)
 def _(rng):
     wrong = []
     for epochs in (1, 2, 5):
         run = Run(train_classifier, epochs, int(rng.integers(1000)))
         arrays = lists_of(run, epochs)
-        true, learned = measured(run)
+        true = measured(run)
         for name in ("accuracy", "val_loss", "val_accuracy"):
             what = stands_for(name, arrays[name][-1], true)
             observe(f"{name} after {epochs} epochs is", what)
             if what != "right":
                 wrong.append((name, what))
-        trained = bool(to_array(learned, "the number of texts learned") >= 0.55 * epochs * 200)
-        observe(f"training mode in each of {epochs} epochs", trained)
-        if not trained:
-            wrong.append(("", "no training mode"))
     for name, what in wrong:
-        if name and what == "the other notes":
+        if what == "the other notes":
             fail(f'"{name}" is measured on the wrong notes: training and validation are exchanged.')
-        if name:
+        fail(
+            f'The last number of "{name}" is not what the trained model gives, on all notes, in evaluation mode, '
+            "after the last step of the last epoch."
+        )
+
+
+ALL_NOTES = Counter(map(tuple, TRAIN_TEXTS.tolist()))
+OTHERS = Counter(note for note in map(tuple, VAL_TEXTS.tolist()) if note not in ALL_NOTES)
+
+
+@check("each epoch learns once from each training note, in training mode, and from no other note", points=0.5)
+def _(rng):
+    for epochs in (1, 3):
+        run = Run(train_classifier, epochs, int(rng.integers(1000)))
+        trains(run)
+        batches = batches_of(run)
+        notes = sum((batch.notes for batch in batches), Counter())
+        in_training = all(batch.is_training for batch in batches)
+        observe(f"training mode in each of {epochs} epochs", in_training)
+        wanted = Counter({note: epochs * times for note, times in ALL_NOTES.items()})
+        if notes & OTHERS:
+            learned = "validation notes, too" if notes & ALL_NOTES else "validation notes"
+        elif notes == wanted:
+            learned = "each note once"
+        elif not notes - wanted:
+            learned = "not all notes"
+        elif not wanted - notes:
+            learned = "some or all notes more than once"
+        else:
+            learned = "some notes more than once, others not at all"
+        observe(f"learned in {epochs} epochs", learned)
+        if learned.startswith("validation"):
+            fail("Gradients are taken from validation notes; these are for measuring only.")
+        if learned != "each note once":
             fail(
-                f'The last number of "{name}" is not what the trained model gives, on all notes, in evaluation mode, '
-                "after the last step of the last epoch."
+                f"In {epochs} epoch{'s' * (epochs > 1)} your model learns from {notes.total()} notes: {learned}. An epoch "
+                "goes once through all 200 training notes."
             )
-        fail("The model has not trained in training mode in each epoch. After eval() comes train() again.")
+        if not in_training:
+            fail("The model has not trained in training mode in each epoch. After eval() comes train() again.")
+
+
+@check("the loss is a mean over all training notes, after the epoch or of its batches", points=0.5)
+def _(rng):
+    for epochs in (1, 1, 1, 3):
+        run = Run(train_classifier, epochs, int(rng.integers(1000)))
+        arrays = lists_of(run, epochs)
+        true = measured(run)
+        batches = [batch for batch in batches_of(run) if not batch.notes & OTHERS]
+        epoch = batches[-(len(batches) // epochs) :]
+        means = [true["loss"]]
+        if epoch:
+            losses, sizes = [batch.loss for batch in epoch], [batch.size for batch in epoch]
+            means += [np.mean(losses), np.average(losses, weights=sizes)]
+        reported = arrays["loss"][-1]
+        is_last = bool(epoch) and abs(reported - epoch[-1].loss) <= 1e-3
+        kind = "right" if min(abs(reported - mean) for mean in means) <= 1e-3 else "something else"
+        if kind != "right" and is_last:
+            kind = "that of the last batch"
+        observe(f"the loss after {epochs} epochs is", kind)
+        if kind == "that of the last batch":
+            fail('The "loss" is that of the last batch alone, not the mean over the training notes.')
+        if kind != "right":
+            fail('The "loss" is neither the mean over all training notes after the epoch nor that of its batches.')
 
 
 @check("after 30 epochs the stated accuracy is reached, and the training loss has fallen", points=1)
 def _(rng):
     thirty = globals().get("run") or Run(train_classifier, 30, 1)  # the one of the examples, if there is one
     arrays = lists_of(thirty, 30)
-    true, _ = measured(thirty)
+    true = measured(thirty)
     reached = arrays["val_accuracy"][-1]
     is_too_good = reached > 0.93 or arrays["val_loss"][-1] < 0.3  # who knows the grammar gets 0.89 and 0.34
     level = "too low" if reached < 0.65 else "too good" if is_too_good else "in order"

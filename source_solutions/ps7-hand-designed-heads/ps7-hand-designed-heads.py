@@ -973,6 +973,12 @@ def _(rng):
             moved[place] += 0.02 * sign
             demand(False, (output, weights), (output, moved), X, 0.01)
     demand(False, (output, weights), (output + 0.02, weights), X, 0.01)
+    place = tuple(rng.integers(0, 3, size=2))
+    for change in [(0.02, 0.0), (0.0, 0.02)]:  # every entry is off but one
+        moved = [part + more for part, more in zip((output, weights), change, strict=True)]
+        for part, right in zip(moved, (output, weights), strict=True):
+            part[place] = right[place]
+        demand(False, (output, weights), moved, X, 0.01)
     demand(False, (output, weights), numbers(rng), X, 0.01)
     tell()
 

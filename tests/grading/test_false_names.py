@@ -1,4 +1,7 @@
-"""Wrong answers in a form of their own to a real set, which no misconception of the catalogue explains."""
+"""Wrong answers to real sets that no one misconception of the catalogue explains, or that a neighbour's name would fit.
+
+What is said of them must be true of them; saying nothing is allowed where nothing is certain.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,65 @@ from typing import Any
 
 import numpy as np
 import pytest
+from kept import some_always
+from test_unearned_points import INVENTED
 
-from autograder.audit.bench import Bench
+from autograder.audit import bench as benches
+from autograder.audit.bench import Bench, graded, submission
 from autograder.course import Course
+from autograder.grading.runner import Settings
+from autograder.judging.source import Source
 from autograder.judging.variants import Variant
+
+COURSE = Course(Path(__file__).parents[2])
+SAYS_NO_MISTAKE = "first_check"  # only which check shows it first
+
+SMALL_LETTERS_AND_NO_ROOTS = """
+def cosine_similarity(a, b):
+    x, y = Counter(a.lower().split()), Counter(b.lower().split())
+    if not x or not y:
+        return float(x == y)
+    dot = sum(x[word] * y[word] for word in x)
+    return dot / (sum(n * n for n in x.values()) * sum(n * n for n in y.values()))
+"""
+SMALL_LETTERS_AND_SETS = """
+def cosine_similarity(a, b):
+    x, y = set(a.lower().split()), set(b.lower().split())
+    if not x or not y:
+        return float(x == y)
+    return len(x & y) / np.sqrt(len(x) * len(y))
+"""
+
+# the set, the answer's cell and its text, and words of the sentences that are true of it
+CASES = {
+    "cosine: small letters, no roots": (
+        ("ps1-rnn-attention", "cosine-similarity", SMALL_LETTERS_AND_NO_ROOTS),
+        ("You make capitals small", "You divide by the squares of the lengths"),
+    ),
+    "cosine: small letters, sets": (
+        ("ps1-rnn-attention", "cosine-similarity", SMALL_LETTERS_AND_SETS),
+        ("You make capitals small", "Each word counts once in your vectors"),
+    ),
+    "curves that nothing was trained for": (("ps6-transformer", "train-classifier", INVENTED), ()),
+}
+
+
+# what asks ps6 trains networks
+@pytest.mark.parametrize("case", some_always(CASES, [name for name, (asked, _) in CASES.items() if "ps1" in asked[0]]))
+def test_no_sentence_is_said_that_is_not_true(case: str) -> None:
+    (name, cell, code), true = CASES[case]
+    files = COURSE.set_files(name)
+    handed_in = submission(files, {**Source(files.source).solutions, cell: code})
+    (result,) = graded(files, {"wrong": handed_in}, Settings())
+    (exercise,) = (e for e in result.exercises if e.grade_id == f"{cell}-tests")
+    assert exercise.score is not None and exercise.score < exercise.points
+    said = [m.says for m in exercise.misconceptions if not m.name.startswith(SAYS_NO_MISTAKE)]
+    assert [sentence for sentence in said if not any(words in sentence for words in true)] == []
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(Course(Path(__file__).parents[2]).set_files("ps8-linear-attention"))
+    return Bench(COURSE.set_files("ps8-linear-attention"))
 
 
 @pytest.mark.parametrize("wrong_from", [3, 4])
@@ -33,3 +86,20 @@ def test_features_in_another_order_with_a_wrong_factor_are_not_told_of_axes(benc
     answer = Variant("tensors", "feature_map", tensors, "def feature_map(X, order=2): ...", True, "")
     ((_, complaint, named),) = bench.variants(bench.source.tests["feature-map-tests"], [answer])
     assert complaint and named == []
+
+
+NEIGHBOURS = {
+    "nearly_equal_is_a_tie": ("ps2-self-attention", "argmax-attention-tests"),
+    "same_if_anything_agrees": ("ps7-hand-designed-heads", "same-head-tests"),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_a_variant_that_is_like_another_has_its_own_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    set_name, test_id = NEIGHBOURS[name]
+    bench = Bench(COURSE.set_files(set_name))
+    variants = [v for v in bench.source.catalogue.variants if v.name == name]
+    for seed in range(1, 6):
+        monkeypatch.setattr(benches, "SEED", seed)
+        ((_, complaint, named),) = bench.variants(bench.source.tests[test_id], variants)
+        assert complaint and named == [name]
