@@ -1469,6 +1469,30 @@ def same_on_average_and_smaller(a, b, X, atol):
     return True
 
 
+@wrong(
+    "same_head",
+    says="You add the largest difference of the outputs and that of the weights; each of the two may be as large as atol.",
+)
+def same_by_the_sum_of_both(a, b, X, atol):
+    (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
+    if output_a.shape != output_b.shape or weights_a.shape != weights_b.shape:
+        return False
+    return bool(np.max(np.abs(output_a - output_b)) + np.max(np.abs(weights_a - weights_b)) <= atol)
+
+
+@wrong(
+    "same_head",
+    says="You round both to a number of decimals and compare: two numbers that are close can be rounded apart. Compare "
+    "their difference with atol.",
+)
+def same_after_rounding(a, b, X, atol):
+    decimals = 12 if atol == 0 else max(0, int(-np.floor(np.log10(atol))))
+    for p, q in zip(a.forward(X), b.forward(X)):
+        if p.shape != q.shape or not np.array_equal(np.round(p, decimals), np.round(q, decimals)):
+            return False
+    return True
+
+
 @right("same_head")
 def same_by_allclose(a, b, X, atol):
     (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
