@@ -575,6 +575,34 @@ edited(
 )
 edited(
     "product_shapes",
+    "columns_before_rows",
+    '"a": (3, 2)',
+    '"a": (2, 3)',
+    says='In "a" rows and columns have changed places: the rows come from the array on the left.',
+)
+edited(
+    "product_shapes",
+    "length_of_the_vector",
+    '"b": (3,)',
+    '"b": (4,)',
+    says='In "b" you give the length of v. That is the axis that is summed over and vanishes; the rows of A remain.',
+)
+edited(
+    "product_shapes",
+    "column_keeps_an_axis",
+    '"e": (3, 4)',
+    '"e": (3, 1, 4)',
+    says='In "e" you give the result an axis more; w[:, None] and A have two axes each, and so has the result.',
+)
+edited(
+    "product_shapes",
+    "leading_axes_in_another_order",
+    '"f": (6, 5, 3, 2)',
+    '"f": (5, 6, 3, 2)',
+    says='In "f" the leading axes stand in another order; they are aligned from the right, so 5 meets 1.',
+)
+edited(
+    "product_shapes",
     "vector_taken_for_a_row",
     '"b": (3,)',
     '"b": "error"',

@@ -1471,7 +1471,7 @@ def same_on_average_and_smaller(a, b, X, atol):
 
 @wrong(
     "same_head",
-    says="You add the largest difference of the outputs and that of the weights; each of the two may be as large as atol.",
+    says="You add the largest differences of the outputs and of the weights; each of the two may be as large as atol.",
 )
 def same_by_the_sum_of_both(a, b, X, atol):
     (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
@@ -2498,3 +2498,57 @@ class positions_without_values(nn.Module):
         scores = self.W_Q(Z) @ self.W_K(Z).transpose(-1, -2)
         weights = nn.functional.softmax(scores / self.W_Q.out_features**0.5, dim=-1)
         return (weights @ self.W_V(content), weights)
+
+
+@wrong("score_gap", says="You compare with the lowest wrong score; the highest wrong one is the rival.")
+def gap_to_the_lowest_wrong_key(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    pairs = [(row[good], row[~good]) for row, good in zip(scores, right)]
+    return min((good.min() - bad.min() for good, bad in pairs if len(good) and len(bad)), default=np.inf)
+
+
+@wrong(
+    "score_gap",
+    says="You put 0 where a key does not belong, which then counts as a score; use infinities, or leave them out.",
+)
+def gap_filled_with_zeros(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    gaps = np.where(right, scores, 0).min(axis=1) - np.where(right, 0, scores).max(axis=1)
+    counted = right.any(axis=1) & ~right.all(axis=1)
+    return gaps[counted].min() if counted.any() else np.inf
+
+
+@wrong(
+    "score_gap",
+    says="You stop at the first query that is to be skipped; the queries after it count.",
+)
+def gap_stops_at_the_first_to_skip(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    smallest = np.inf
+    for row, good in zip(scores, right):
+        if good.all() or not good.any():
+            break
+        smallest = min(smallest, row[good].min() - row[~good].max())
+    return smallest
+
+
+@wrong(
+    "position_head",
+    says="Your queries look for the token with number 0, wherever it stands; asked is the token at the first place.",
+)
+def position_of_token_zero(n_tokens, max_len):
+    n, P = n_tokens, max_len
+    W_Q, W_K = np.zeros((n + P, 1)), np.zeros((n + P, 1))
+    W_Q[n:], W_K[0] = ENOUGH, 1
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n + P, n), "positions": np.eye(P)}
+
+
+@wrong(
+    "position_head",
+    says="Your W_V hands on the place; what comes out should be the token that stands there.",
+)
+def position_hands_on_the_place(n_tokens, max_len):
+    n, P = n_tokens, max_len
+    W_Q, W_K, W_V = np.zeros((n + P, 1)), np.zeros((n + P, 1)), np.zeros((n + P, n))
+    W_Q[n:], W_K[n], W_V[n:] = ENOUGH, 1, np.eye(P, n)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(P)}
