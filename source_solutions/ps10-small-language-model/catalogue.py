@@ -394,6 +394,14 @@ edited(
 )
 edited(
     "next_token_loss",
+    "loss_reshaped_for_transposed",
+    LOSS,
+    "return nn.functional.cross_entropy(logits[:, :-1].reshape(len(logits), logits.shape[2], -1), tokens[:, 1:])",
+    says="You reshape the logits where their axes should be exchanged. Reshaping keeps the order of the numbers and "
+    "mixes places and tokens.",
+)
+edited(
+    "next_token_loss",
     "loss_shifted_the_other_way",
     LOSS,
     "return nn.functional.cross_entropy(logits[:, 1:].flatten(0, 1), tokens[:, :-1].flatten())",
@@ -627,6 +635,13 @@ edited(
     "for n in (2, 3))",
     "for n in (2, 4))",
     says="Your top-p keeps one token too many: the threshold was reached before.",
+)
+edited(
+    "sampling_answers",
+    "sheet_sorted_by_chance",
+    "np.where(np.isin(np.arange(5), best[:n]), counts, 0)",
+    "np.where(np.arange(5) < n, np.sort(counts)[::-1], 0)",
+    says="The probabilities you keep stand in the order from the likeliest on; each belongs to its token's number.",
 )
 edited(
     "sampling_answers",

@@ -94,6 +94,13 @@ edited(
 )
 edited(
     "self_attention_answers",
+    "sheet_output_averages_parts_of_tokens",
+    '"output": weights @ V',
+    '"output": (weights @ X)[:, :2]',
+    says="Your outputs average the first two columns of the tokens; what is averaged are their values.",
+)
+edited(
+    "self_attention_answers",
     "sheet_counted_from_zero",
     "weights.argmax(axis=1) + 1",
     "weights.argmax(axis=1)",
@@ -128,6 +135,13 @@ for exercise, prefix, root in [
         "weights = scores - scores.min(axis=1, keepdims=True)",
         says="You subtract the smallest score of each row and divide by the sum; softmax applies the exponential "
         "function first.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_weights_of_products",
+        "weights = np.exp(scores)",
+        "weights = np.exp(Q @ K.T)",
+        says="Your weights are made of the products from before the division; softmax takes the scores.",
     )
     edited(
         exercise,
