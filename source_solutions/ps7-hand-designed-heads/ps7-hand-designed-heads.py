@@ -967,6 +967,9 @@ def _(rng):
     demand(True, (output, weights), (output + rng.uniform(-4e-3, 4e-3, size=output.shape), weights), X, 0.005)
     demand(True, (output, weights), (output, weights + rng.uniform(-4e-3, 4e-3, size=weights.shape)), X, 0.005)
     demand(True, (output, weights), (output + 4e-3, weights - 4e-3), X, 0.005)
+    moved = output.copy()
+    moved[0, 0] += 4e-3  # one entry alone
+    demand(True, (output, weights), (moved, weights), X, 0.005)
     for place in [(0, 0), (3, 2), tuple(rng.integers(0, 3, size=2))]:
         for sign in (1, -1):
             moved = output.copy()
