@@ -106,7 +106,7 @@ def split(start: dict[str, Any]) -> str:
             (group + 40, flat // (tokens * width), flat // width % tokens),
         ):
             put(token, left + head * (width * side + gap) + column % width * side, top + row * side)
-    said = f"{tokens} tokens cut into {heads} heads: the right way each head gets all tokens, by a bare reshape it does not"
+    said = f"{tokens} tokens cut into {heads} heads: cut right each has all tokens, by a bare reshape not"
     return f'<svg viewBox="-2 -20 {far + 4} {top + high + 24}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
