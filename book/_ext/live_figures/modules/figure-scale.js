@@ -11,8 +11,8 @@ import { button, choice, colour, frame, make, minus, plain, slider } from "./sha
 const MOST = 64; // keys
 const POWERS = 10;
 const WIDTHS = [...Array(POWERS + 1).keys()].map((power) => 2 ** power);
-const [WIDE, HIGH, LEFT] = [300, 100, 34];
-const FAR = 1000; // where the scores' axis ends
+const [WIDE, HIGH, LEFT] = [296, 100, 40];
+const FAR = 200; // where the scores' axis ends
 
 // mulberry32: the same random numbers everywhere
 function random(state) {

@@ -8,7 +8,7 @@
 
 import { ARROWS, choice, colour, frame, make } from "./shared.js";
 
-const [CELL, GAP, STEP] = [20, 10, 42];
+const [CELL, FIRST, GAP] = [20, 28, 10]; // FIRST: cells to choose, for fingers
 
 export function follow({ tokens, heads, width, entry, back }) {
   const [row, column] = entry;
@@ -28,12 +28,13 @@ function render({ model, el }) {
   const d = heads * width;
   const [group, high] = [heads * width * CELL + (heads - 1) * GAP, tokens * CELL];
   const [far, second] = [2 * group + 40, group + 40];
-  const svg = make("svg", { viewBox: `-2 -20 ${far + 4} ${3 * high + 2 * STEP + 24}`, role: "group" });
+  const [split, merged] = [tokens * FIRST + 42, tokens * FIRST + high + 70];
+  const svg = make("svg", { viewBox: `-2 -20 ${far + 4} ${merged + high + 24}`, role: "group" });
   const label = (text, x, y) => svg.append(make("text", { x, y: y - 7, "text-anchor": "middle" }, text));
   const everywhere = (place) => [...Array(tokens).keys()].flatMap((t) => [...Array(d).keys()].map((c) => place([t, c])));
   // a cell with the number of the token that the entry belongs to
-  const square = () => {
-    const ground = make("rect", { width: CELL - 2, height: CELL - 2, rx: 2, stroke: "currentColor" });
+  const square = (side = CELL) => {
+    const ground = make("rect", { width: side - 2, height: side - 2, rx: 2, stroke: "currentColor" });
     const text = make("text", { "text-anchor": "middle" });
     const cell = make("g", {}, ground, text);
     const draw = (token, x, y, chosen) => {
@@ -42,18 +43,18 @@ function render({ model, el }) {
       ground.setAttribute("fill", colour(token));
       ground.setAttribute("fill-opacity", chosen ? 0.65 : 0.15);
       ground.setAttribute("stroke-width", chosen ? 3 : 0.5);
-      text.setAttribute("x", x + CELL / 2);
-      text.setAttribute("y", y + CELL / 2 + 4);
+      text.setAttribute("x", x + side / 2);
+      text.setAttribute("y", y + side / 2 + 4);
       text.setAttribute("font-weight", chosen ? 700 : 400);
       text.textContent = token;
     };
     return { cell, draw };
   };
-  const start = (far - d * CELL) / 2;
+  const start = (far - d * FIRST) / 2;
   label("before: a row for each token", far / 2, 0);
   const cells = [...Array(tokens).keys()].map((t) =>
     [...Array(d).keys()].map((c) => {
-      const made = square();
+      const made = square(FIRST);
       made.cell.setAttribute("class", "handle cell");
       made.cell.setAttribute("role", "button");
       made.cell.setAttribute("aria-label", `token ${t}, column ${c + 1}`);
@@ -72,7 +73,6 @@ function render({ model, el }) {
       return made;
     }),
   );
-  const [split, merged] = [high + STEP, 2 * (high + STEP)];
   const sides = [
     { left: 0, title: "right: cut, then move" },
     { left: second, title: "wrong: a bare reshape" },
@@ -91,7 +91,7 @@ function render({ model, el }) {
     const is = ([t, c]) => t === entry[0] && c === entry[1];
     cells.forEach((line, t) =>
       line.forEach(({ cell, draw }, c) => {
-        draw(t, start + c * CELL, t * CELL, is([t, c]));
+        draw(t, start + c * FIRST, t * FIRST, is([t, c]));
         cell.setAttribute("tabindex", is([t, c]) ? 0 : -1);
         cell.setAttribute("aria-pressed", is([t, c]));
       }),
