@@ -107,7 +107,8 @@ def split(start: dict[str, Any]) -> str:
         ):
             put(token, left + head * (width * side + gap) + column % width * side, top + row * side)
     said = f"{tokens} tokens cut into {heads} heads: cut right each has all tokens, by a bare reshape not"
-    return f'<svg viewBox="-2 -20 {far + 4} {top + tokens * side + 24}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+    box = f"-2 -20 {far + 4} {top + tokens * side + 24}"
+    return f'<svg viewBox="{box}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
 
 
 STILL: dict[str, Callable[[dict[str, Any]], str]] = {
