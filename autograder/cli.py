@@ -1,4 +1,4 @@
-"""The command line: `python -m autograder release | collect | grade | students | feedback | report | export | audit |
+"""The command line: `autograder release | collect | grade | students | feedback | report | export | audit |
 doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
