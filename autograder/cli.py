@@ -1,4 +1,4 @@
-"""The command line: `autograder release | collect | grade | students | feedback | report | export | audit |
+"""The command line: `autograder init | release | collect | grade | students | feedback | report | export | audit |
 doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
@@ -19,6 +19,7 @@ import click
 from rich.table import Column, Table
 from rich.text import Text
 
+from autograder.cli_begin import init
 from autograder.cli_students import students
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
@@ -71,6 +72,7 @@ def cli() -> None:
     """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
 
 
+cli.add_command(init)
 cli.add_command(students)
 
 
