@@ -16,9 +16,18 @@ import pytest
 SET = "describing-data"
 
 
-def autograder(folder: Path, *arguments: str, code: int = 0) -> subprocess.CompletedProcess:
+WITHOUT_TORCH = """
+from importlib.machinery import PathFinder
+
+found = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *others: None if name == "torch" else found(name, *others)
+"""
+
+
+def autograder(folder: Path, *arguments: str, code: int = 0, **environment: str) -> subprocess.CompletedProcess:
+    command = [sys.executable, "-m", "autograder", *arguments]
     done = subprocess.run(
-        [sys.executable, "-m", "autograder", *arguments], cwd=folder, capture_output=True, text=True, timeout=500
+        command, cwd=folder, capture_output=True, text=True, timeout=500, env={**os.environ, **environment}
     )
     assert done.returncode == code, done.stdout + done.stderr
     return done
@@ -49,8 +58,8 @@ def test_a_new_course_grades_a_right_and_a_wrong_submission(course: Path) -> Non
     hand_in(course, "ada", ("", ""))
     hand_in(course, "bob", ("np.std(values)", "np.std(values, ddof=1)"))
     graded = {row["student"]: row for row in json.loads(autograder(course, "grade", "--json").stdout)}
-    assert graded["ada"]["exercises"] == {"standard-scores-tests": 8, "median-tests": 8}
-    assert graded["bob"]["exercises"] == {"standard-scores-tests": 0, "median-tests": 8}
+    assert graded["ada"]["exercises"] == {"standard-scores-tests": 8, "median-tests": 8, "outlier": 0}
+    assert graded["bob"]["exercises"] == {"standard-scores-tests": 0, "median-tests": 8, "outlier": 0}
     assert graded["bob"]["misconceptions"] == ["of_a_sample"]
     autograder(course, "feedback")
     page = next((course / "feedback" / "bob" / SET).glob("*.html")).read_text(encoding="utf-8")
@@ -66,6 +75,18 @@ def test_nothing_private_is_released(course: Path) -> None:
     assert "YOUR CODE HERE" in text
     assert not {"np.std", "agrees", "Rubric"} & set(re.findall(r"[\w.]+", text))
     assert [path.name for path in (course / "assignments" / SET).iterdir()] == [f"{SET}.ipynb"]
+
+
+def test_a_set_without_pytorch_is_graded_and_audited_where_there_is_none(course: Path, tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_TORCH)
+    hand_in(course, "eve", ("", ""))
+    said = autograder(course, "grade", "-s", "eve", "--json", PYTHONPATH=str(tmp_path)).stdout
+    assert json.loads(said)[0]["score"] == 16
+    code = "import importlib.util, autograder.audit.audit; print(importlib.util.find_spec('torch'))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+    assert done.stdout == "None\n", done.stderr
 
 
 def test_what_lies_in_a_folder_is_never_overwritten(course: Path) -> None:
