@@ -89,6 +89,17 @@ def test_a_set_without_pytorch_is_graded_and_audited_where_there_is_none(course:
     assert done.stdout == "None\n", done.stderr
 
 
+def test_a_notebook_that_speaks_of_pytorch_stops_no_class_where_there_is_none(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT_TORCH)
+    code = (
+        "from autograder.sandbox.inside.zygote import Warm; w = Warm(None, False); w.load(['torch']); print(w.loaded)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": str(tmp_path)}
+    )
+    assert done.stdout == "set()\n", done.stderr
+
+
 def test_what_lies_in_a_folder_is_never_overwritten(course: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in course.rglob("*")}
     said = autograder(course.parent, "init", course.name, code=1).stderr
