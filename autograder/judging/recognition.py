@@ -144,9 +144,8 @@ def answers_with_tolerance(student: list[Entry], reference: list[Entry]) -> tupl
 def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -> set[Question]:
     """The questions to which the variant gives the student's wrong answers; none where it is not what the student did.
 
-    It is not when it contradicts an answer that is right, or when it gives fewer than half of the wrong answers in the
-    places where it is wrong itself. Where it gives nothing but errors, or a single number, it has to give all there:
-    these have many causes.
+    It is not when it contradicts an answer that is right, when it gives fewer than half of the wrong answers in the
+    places where it is wrong itself, or when it gives only errors and not all of those: errors have many causes.
     """
     variants = by_question(variant)
     beside = [(answer, variants[answer.question]) for answer in answers if answer.question in variants]
@@ -156,13 +155,9 @@ def explained(answers: list[Answer], variant: list[Entry], atol: float = ATOL) -
         return set()
     given = {answer.question for answer in gives}
     misses = sum(a.question not in given and not same(of_variant, a.right, atol) for a, of_variant in wrong)
-    return set() if misses > len(gives) or (misses and not _is_telling(gives)) else given
-
-
-def _is_telling(gives: list[Answer]) -> bool:
-    """Whether there are different numbers in what is given, which by chance are hardly ever the same."""
-    numbers = [numbers_in(answer.given.value) for answer in gives if not answer.given.error]
-    return len(np.unique(np.concatenate([[], *numbers]).round(4))) > 1
+    if misses > len(gives) or (misses and all(answer.given.error for answer in gives)):
+        return set()
+    return given
 
 
 def without_form(transcript: list[Entry], reference: list[Entry]) -> list[Entry]:
@@ -178,10 +173,7 @@ def without_form(transcript: list[Entry], reference: list[Entry]) -> list[Entry]
 def recognise(
     student: list[Entry], reference: list[Entry], runs: list[tuple[Variant, list[Entry]]], most: int = 2
 ) -> list[Variant]:
-    """The variants that explain the student's wrong answers, those that explain most first.
-
-    None where together they explain less than half of them; none that gives errors alone, where not all are explained.
-    """
+    """The variants that explain the student's wrong answers, those that explain most first."""
     answers, atol = answers_with_tolerance(without_form(student, reference), without_form(reference, reference))
     candidates = []
     for variant, transcript in runs:
@@ -189,16 +181,11 @@ def recognise(
         if gives:  # of those that explain as much, the one that is alike in form
             alike = sum(answer.is_right for answer in answers_beside(student, transcript))
             candidates.append((variant, gives, alike))
-    found: list[tuple[Variant, set[Question]]] = []
+    found: list[Variant] = []
     covered: set[Question] = set()
     for _ in range(most if candidates else 0):
         variant, gives, _ = max(candidates, key=lambda c: (len(c[1] - covered), c[2]))
         if gives - covered:
-            found.append((variant, gives))
+            found.append(variant)
             covered |= gives
-    wrong = {answer.question: answer.given for answer in answers if not answer.is_right}
-    if covered == wrong.keys():
-        return [variant for variant, _ in found]
-    if 2 * len(covered) < len(wrong):
-        return []
-    return [variant for variant, gives in found if not all(wrong[question].error for question in gives)]
+    return found
