@@ -443,6 +443,14 @@ def loops_over_rows(A, B):
     return np.array([[np.dot(a, b) for b in B] for a in A])
 
 
+@wrong(
+    "pairwise_dot",
+    says="You multiply A by B as it stands, so rows of A meet columns of B; swap the last two axes of B first.",
+)
+def product_without_swapped_axes(A, B):
+    return A @ B
+
+
 @wrong("pairwise_dot", says="Your result is transposed: rows belong to A, columns to B.")
 def result_turned_round(A, B):
     return B @ np.swapaxes(A, -1, -2)

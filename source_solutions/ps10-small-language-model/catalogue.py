@@ -88,6 +88,21 @@ def merges_by_the_longest_token(text, merges):
 
 @wrong(
     "apply_merges",
+    says="You go through the text once, with all merges together; each merge goes over the whole text before the next "
+    "one begins.",
+)
+def merges_in_one_pass(text, merges):
+    pairs, tokens = {tuple(pair) for pair in merges}, []
+    for character in text:
+        tokens.append(character)
+        while len(tokens) > 1 and (tokens[-2], tokens[-1]) in pairs:
+            last = tokens.pop()
+            tokens[-1] += last
+    return tokens
+
+
+@wrong(
+    "apply_merges",
     says="You look for the letters of a pair in the text; what counts are the tokens as they are cut by then.",
 )
 def merges_letters(text, merges):

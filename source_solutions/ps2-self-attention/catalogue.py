@@ -1587,6 +1587,19 @@ def one_product_only(L, D):
     return L * L * D
 
 
+@wrong("attention_multiplications", says="You multiply the costs of the two matrix products; they are to be added.")
+def costs_multiplied(L, D):
+    return (L * L * D) ** 2
+
+
+@wrong(
+    "attention_multiplications",
+    says="You count the entries of the two results; each entry is a sum of several products, and those count.",
+)
+def entries_counted(L, D):
+    return L * L + L * D
+
+
 @wrong(
     "attention_multiplications",
     says="Length and width have changed places: for every pair of tokens there is a dot product of width D.",

@@ -455,8 +455,8 @@ def content_overflows(n_tokens):
 
 @wrong(
     "content_head",
-    says="Your kinds are numbers of different size, so the largest one scores highest with every query, not the "
-    "equal one; each kind has to score highest with itself.",
+    says="Not each of your kinds scores highest with itself. Where kinds are numbers of different size, for example, "
+    "the largest one scores highest with every query.",
 )
 def content_of_single_numbers(n_tokens):
     number = np.arange(1.0, n_tokens + 1).reshape(-1, 1)
@@ -546,7 +546,8 @@ edited(
     "position_second_place",
     "W_K[n_tokens] = 1",
     "W_K[n_tokens + 1 : n_tokens + 2] = 1",
-    says="Your queries look at the second place. Positions are counted from 0, so the first row of the table is row 0.",
+    says="Your queries do not look at the first place. Is it the second? Positions are counted from 0, so the first "
+    "row of the table is row 0.",
 )
 edited(
     "position_head",
@@ -575,7 +576,7 @@ edited(
     "position_last_of_table",
     "W_K[n_tokens] = 1",
     "W_K[-1] = 1",
-    says="Your key sits at the last place of the table; asked is the first token.",
+    says="Your queries do not look at the first token. Does your key sit at the last place of the table?",
 )
 edited(
     "position_head",
@@ -1903,15 +1904,16 @@ edited(
     "unique_begin_ignored",
     "W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH",
     "W_K[n_tokens] = -1",
-    says="Nobody looks at the begin token in your head, so nothing can outvote the tokens; it is the counterweight.",
+    says="In your head the begin token does not outvote a token that occurs once, as if nobody looked at it; it is the "
+    "counterweight.",
 )
 edited(
     "unique_head",
     "unique_ratio_forgotten",
     "1 + np.log(np.sqrt(2)) / ENOUGH",
     "np.sqrt(2)",
-    says="You multiply the score of the begin token; the softmax takes the exponential of scores, so a factor of the "
-    "attention is a difference of the scores (its logarithm).",
+    says="Tokens that repeat do not outvote the begin token in your head. Did you multiply its score? The softmax "
+    "takes the exponential of scores, so a factor of the attention is a difference of the scores (its logarithm).",
 )
 
 
