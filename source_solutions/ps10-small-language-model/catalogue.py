@@ -88,21 +88,6 @@ def merges_by_the_longest_token(text, merges):
 
 @wrong(
     "apply_merges",
-    says="You go through the text once, with all merges together; each merge goes over the whole text before the next "
-    "one begins.",
-)
-def merges_in_one_pass(text, merges):
-    pairs, tokens = {tuple(pair) for pair in merges}, []
-    for character in text:
-        tokens.append(character)
-        while len(tokens) > 1 and (tokens[-2], tokens[-1]) in pairs:
-            last = tokens.pop()
-            tokens[-1] += last
-    return tokens
-
-
-@wrong(
-    "apply_merges",
     says="You look for the letters of a pair in the text; what counts are the tokens as they are cut by then.",
 )
 def merges_letters(text, merges):
@@ -409,14 +394,6 @@ edited(
 )
 edited(
     "next_token_loss",
-    "loss_reshaped_for_transposed",
-    LOSS,
-    "return nn.functional.cross_entropy(logits[:, :-1].reshape(len(logits), logits.shape[2], -1), tokens[:, 1:])",
-    says="You reshape the logits where their axes should be exchanged. Reshaping keeps the order of the numbers and "
-    "mixes places and tokens.",
-)
-edited(
-    "next_token_loss",
     "loss_shifted_the_other_way",
     LOSS,
     "return nn.functional.cross_entropy(logits[:, 1:].flatten(0, 1), tokens[:, :-1].flatten())",
@@ -650,13 +627,6 @@ edited(
     "for n in (2, 3))",
     "for n in (2, 4))",
     says="Your top-p keeps one token too many: the threshold was reached before.",
-)
-edited(
-    "sampling_answers",
-    "sheet_sorted_by_chance",
-    "np.where(np.isin(np.arange(5), best[:n]), counts, 0)",
-    "np.where(np.arange(5) < n, np.sort(counts)[::-1], 0)",
-    says="The probabilities you keep stand in the order from the likeliest on; each belongs to its token's number.",
 )
 edited(
     "sampling_answers",

@@ -94,13 +94,6 @@ edited(
 )
 edited(
     "self_attention_answers",
-    "sheet_output_averages_parts_of_tokens",
-    '"output": weights @ V',
-    '"output": (weights @ X)[:, :2]',
-    says="Your outputs average the first two columns of the tokens; what is averaged are their values.",
-)
-edited(
-    "self_attention_answers",
     "sheet_counted_from_zero",
     "weights.argmax(axis=1) + 1",
     "weights.argmax(axis=1)",
@@ -135,13 +128,6 @@ for exercise, prefix, root in [
         "weights = scores - scores.min(axis=1, keepdims=True)",
         says="You subtract the smallest score of each row and divide by the sum; softmax applies the exponential "
         "function first.",
-    )
-    edited(
-        exercise,
-        f"{prefix}_weights_of_products",
-        "weights = np.exp(scores)",
-        "weights = np.exp(Q @ K.T)",
-        says="Your weights are made of the products from before the division; softmax takes the scores.",
     )
     edited(
         exercise,
@@ -1585,19 +1571,6 @@ def cross_with_einsum(X_q, X_kv, W_Q, W_K, W_V):
 )
 def one_product_only(L, D):
     return L * L * D
-
-
-@wrong("attention_multiplications", says="You multiply the costs of the two matrix products; they are to be added.")
-def costs_multiplied(L, D):
-    return (L * L * D) ** 2
-
-
-@wrong(
-    "attention_multiplications",
-    says="You count the entries of the two results; each entry is a sum of several products, and those count.",
-)
-def entries_counted(L, D):
-    return L * L + L * D
 
 
 @wrong(

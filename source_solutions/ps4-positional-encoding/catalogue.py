@@ -1401,27 +1401,3 @@ def halves_turned_backwards(X, positions):
     a = positions[:, None] / 10000 ** (2 * np.arange(d // 2) / d)
     left, right = np.split(X, 2, axis=-1)
     return np.concatenate([left * np.cos(a) + right * np.sin(a), right * np.cos(a) - left * np.sin(a)], axis=-1)
-
-
-edited(
-    "relative_bias",
-    "bias_of_squared_distances",
-    "P_q @ P_k.T",
-    "((P_q[:, None, :] - P_k[None, :, :]) ** 2).sum(axis=-1)",
-    says="Your table holds squared distances of the rows; dot products are asked for.",
-)
-edited(
-    "concatenated_score",
-    "concatenated_sums_multiplied",
-    "p_i @ p_j",
-    "p_i.sum() * p_j.sum()",
-    says="You multiply the sums of the two positions; their dot product multiplies entry by entry and then sums.",
-)
-edited(
-    "concatenated_score",
-    "concatenated_entries_added",
-    "x_i @ x_j + p_i @ p_j",
-    "np.sum(x_i * x_j + p_i * p_j)",
-    says="You add the products of contents and positions entry by entry before the sum; their widths may differ. Sum "
-    "each part by itself.",
-)

@@ -1239,13 +1239,6 @@ edited(
 )
 edited(
     "statistics_answers",
-    "statistics_counted_from_zero",
-    '"batch_until": 6',
-    '"batch_until": 5',
-    says="At the step after the one you name, several sequences still have a token; are steps counted from 1?",
-)
-edited(
-    "statistics_answers",
     "statistics_until_the_shortest",
     '"batch_until": 6',
     '"batch_until": 2',

@@ -2471,11 +2471,3 @@ def kernel_cut_to_the_text(kind, numbers):
     S = np.where(np.tri(len(numbers)) > 0, numbers, -np.inf)
     S = np.exp(S - S.max(-1)[:, None])
     return S / S.sum(-1)[:, None]
-
-
-@wrong(
-    "conv_output_size",
-    says="The last place where the kernel fits is left out: it may start there, too.",
-)
-def size_without_the_last_start(n, kernel, stride=1, padding=0):
-    return max(1, len(range(0, n + 2 * padding - kernel, stride)))
