@@ -73,6 +73,17 @@ def designed(wish, scale, text) -> Setting:
     return {"weights": its["look"](its["signs"](text), *head)[1], "weakest": weight.min(), "lost": len(spread)}
 
 
+def circuit(text, heads) -> Setting:
+    """The chapter's circuit; a head that is off hands nothing over."""
+    fragments = ("def signs(", "def softmax_rows(", "def partner_head(", "def begun(", "def induce(")
+    its = code("hand-designed-heads", *fragments)
+    its["OV_1"] = its["block"](its["SIGN"], its["BEFORE"], heads[0] * np.eye(5))
+    its["OV_2"] = heads[1] * np.eye(22, 4)
+    guess, first, second = its["induce"](text)
+    before = first @ its["begun"](text) @ its["OV_1"][its["SIGN"], its["BEFORE"]]
+    return {"first": first, "second": second, "before": before, "guess": guess}
+
+
 def written(keys, values, rule, gamma, marker) -> Setting:
     write = code("linear-attention", "def write(rule")["write"]
     gates = np.where(np.arange(len(keys)) == marker, 0.0, 1.0)
@@ -402,5 +413,27 @@ FIGURES = [
             shows(".cell[tabindex='0']", 1),
         ),
         (finger("button", "token 3, column 5"), says("by the bare reshape in head 3 as token 3")),
+    ),
+    Figure(
+        "circuit",
+        "hand-designed-heads",
+        circuit,
+        lambda rng: {"text": "".join(rng.choice(list("()[]"), rng.integers(1, 9))), "heads": ones(2)(rng)},
+        (
+            says("After “([)(” the guess is “[” with 1.00."),
+            press("head of layer 1"),
+            holds(heads=[0, 1]),
+            says("layer 1 is off, so no token knows who came before it, and layer 2 looks at begin"),
+            finger("button", "head of layer 1"),
+            keys("button", "head of layer 2", "Enter"),
+            says("layer 2 is off"),
+            finger("button", "head of layer 2"),
+            press("] behind the text"),
+            says("After “([)(]” there is no guess: nothing has followed “]” so far"),
+            types("your text", "((x"),
+            holds(text="((", heads=[1, 1]),
+            says("the guess is “(” with 1.00"),
+        ),
+        (types("your text", "()(]("), says("the guess is “)” with 0.50, “]” with 0.50")),
     ),
 ]
