@@ -51,7 +51,9 @@ function render({ model, el }) {
     el,
     names: ["text", "heads"],
     parts: [html("div", { className: "side-by-side" }, ...maps, answer)],
-    hint: "Write a text, and switch heads off: their maps turn pale, and they add nothing. b is the begin token.",
+    hint:
+      "Write a text, and switch heads off: their maps turn pale, and they add nothing. b is the begin token. " +
+      "Under the map of layer 2: the sign before each, as layer 1 wrote it.",
     buttons: layers,
     controls: [writing(model, names, MOST)],
     draw({ text, heads }) {

@@ -145,7 +145,7 @@ export function table(svg, { rows, columns, title, ink, cell = 26, numbers }) {
   const [longest, under] = [rows, columns].map((names) => 8 + 6.5 * Math.max(...names.map((name) => name.length)));
   svg.setAttribute("viewBox", `${-longest - 4} -20 ${width + longest + 8} ${height + 26 + under}`);
   const words = (text, x, y, more) => make("text", { x, y, ...more }, text);
-  const upright = under < 20;
+  const upright = under < 22; // two characters
   svg.replaceChildren(
     words(title, width / 2, -7, { "text-anchor": "middle" }),
     ...rows.map((name, at) => words(name, -5, cell * (at + 0.5) + 4, { "text-anchor": "end" })),
