@@ -22,6 +22,7 @@ from rich.text import Text
 
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
+from autograder.mark import mark
 from autograder.results import GRADED, Result
 from autograder.text import plural, shown
 
@@ -355,6 +356,9 @@ def drop(course: Course, who: Names, undo: bool, dry_run: bool) -> None:
 def _say_done(lines: list[str], dry_run: bool = False) -> None:
     for line in [*lines, *["nothing was written (--dry-run)"] * dry_run]:
         out.print(line)
+
+
+cli.add_command(mark)
 
 
 @cli.command()

@@ -76,7 +76,13 @@ def comments_on(marks: dict[str, Mark]) -> list[str]:
 
 
 def write_mark(
-    course: Course, name: str, grade_id: str, student: str, seen: str, points: float | None, comment: str,
+    course: Course,
+    name: str,
+    grade_id: str,
+    student: str,
+    seen: str,
+    points: float | None,
+    comment: str,
     needs_manual: bool = False,
 ) -> tuple[Mark, Mark]:
     """Write points and comment of one answer; returns what stood there before, and what stands there now.
