@@ -1,7 +1,7 @@
 """`mark`: a page for markers on this machine, one question after the other, on top of nbgrader's database.
 
-It is served to 127.0.0.1 only, below a secret address; what students wrote comes from `html/sanitize.py`, and the pages'
-policy lets no script run but ours. A student's name never reaches the page: answers have shuffled numbers.
+It is served to 127.0.0.1 only, below a secret address; what students wrote comes from `html/sanitize.py`, and the
+pages' policy lets no script run but ours. A student's name never reaches the page: answers have shuffled numbers.
 """
 
 from __future__ import annotations
@@ -114,6 +114,7 @@ class Marking:
             count=len(order),
             marked=sum(done),
             mark=mark,
+            key=result.key if result else "",
             cells=answer_cells(result, grade_id) if result else [],
             model=pages.markdown(model),
             items=items,
@@ -145,6 +146,9 @@ class Marking:
         if type(points) not in (int, float) or not isinstance(comment, str) or not isinstance(given, list | None):
             raise Refused("Points are a number, and a comment is text.")
         student, comment = order[number - 1], comment.strip()
+        result = self.store.get(name, student)
+        if result is None or result.key != asked.get("key"):
+            raise Refused("This answer was graded again meanwhile. Nothing was saved; load the page anew.")
         items = rubric_items(self.course.set_files(name).rubrics[grade_id], marks[student].max_score)
         if given is not None:
             if sum(item.points for n, item in enumerate(items) if n in given) != points:

@@ -95,7 +95,9 @@ def write_mark(
     def work(db: Session) -> tuple[Mark, Mark]:
         old = _marks(db, name, grade_id).get(student)
         if old is None or old.version != seen:
-            raise Refused("Somebody else, or a run of `grade`, has changed this mark meanwhile. Nothing was saved.")
+            raise Refused(
+                "Somebody else, or a run of `grade`, has changed this mark meanwhile. Nothing was saved; load the page anew."
+            )
         if points is not None and not (math.isfinite(points) and 0 <= points <= old.max_score):
             raise Refused(f"Points are from 0 to {old.max_score:g}.")
         rows = rows_of(db, name, [student])
@@ -117,4 +119,4 @@ def _change(db: Session, row: Any, values: dict[str, Any], *others: str) -> None
     statement = update(table).where(table.id == row.id, *same).values(**values)
     done: Any = db.execute(statement.execution_options(synchronize_session=False))
     if done.rowcount != 1:
-        raise Refused("Somebody else has changed this mark meanwhile. Nothing was saved.")
+        raise Refused("Somebody else has changed this mark meanwhile. Nothing was saved; load the page anew.")

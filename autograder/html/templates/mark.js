@@ -1,6 +1,6 @@
 "use strict";
 const main = document.querySelector("main");
-const { place, number, version, most, unmarked } = main.dataset;
+const { place, number, version, key: graded, most, unmarked } = main.dataset;
 const at = (id) => document.getElementById(id);
 const boxes = [...document.querySelectorAll("[name=given]")];
 const given = () => boxes.filter((box) => box.checked);
@@ -55,7 +55,7 @@ async function save() {
     return;
   }
   const mark = {
-    number: Number(number), version, points: Number(at("points").value), comment: at("comment").value,
+    number: Number(number), version, key: graded, points: Number(at("points").value), comment: at("comment").value,
     given: byRubric() ? given().map((box) => Number(box.value)) : null,
   };
   const said = await ask(mark);
