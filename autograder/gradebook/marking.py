@@ -96,7 +96,7 @@ def write_mark(
         old = _marks(db, name, grade_id).get(student)
         if old is None or old.version != seen:
             raise Refused(
-                "Somebody else, or a run of `grade`, has changed this mark meanwhile. Nothing was saved; load the page anew."
+                "Somebody else or `grade` has changed this mark meanwhile. Nothing was saved; load the page anew."
             )
         if points is not None and not (math.isfinite(points) and 0 <= points <= old.max_score):
             raise Refused(f"Points are from 0 to {old.max_score:g}.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from marking import HOSTILE, RUBRIC, STUDENTS, in_gradebook, serving, waiting_class
-from one_mark import exported, mark, page, run
+from one_mark import exported, mark, page
 from tiny_course import SET
 
 from autograder.course import Course
