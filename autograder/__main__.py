@@ -1,9 +1,15 @@
-"""`python -m autograder`."""
+"""`autograder`, and `python -m autograder`."""
 
 from autograder import imports_of_a_grader
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """The command line, as the console command starts it."""
     with imports_of_a_grader():
         from autograder.cli import cli
 
-    cli(prog_name="python -m autograder")
+    cli()
+
+
+if __name__ == "__main__":
+    main()

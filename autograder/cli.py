@@ -1,5 +1,5 @@
-"""The command line: `python -m autograder release | collect | grade | students | feedback | report | export | audit |
-doctor`.
+"""The command line: `autograder init | release | collect | grade | students | mark | feedback | report | export |
+audit | doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
 """
@@ -11,7 +11,6 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +19,23 @@ import click
 from rich.table import Column, Table
 from rich.text import Text
 
+from autograder.cli_begin import init
+from autograder.cli_students import students
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
 from autograder.mark import mark
+from autograder.options import (
+    FILE,
+    Names,
+    chosen_sets,
+    course_option,
+    folder_option,
+    jobs_option,
+    json_option,
+    sets_argument,
+    sets_option,
+    student_option,
+)
 from autograder.results import GRADED, Result
 from autograder.text import plural, shown
 
@@ -54,36 +67,15 @@ class Commands(click.Group):
             raise click.ClickException(f"the gradebook cannot be used: {str(error).splitlines()[0]}") from error
 
 
-def course_in(context: click.Context, option: click.Parameter, folder: Path) -> Course:
-    """The course in a folder. Raises CourseError."""
-    from autograder.course import Course
-
-    return Course(folder)
-
-
-def chosen_sets(course: Course, names: Names, default: list[str]) -> list[str]:
-    """The sets named on the command line, or the default; an unknown name is an error."""
-    for name in names:
-        course.set_files(name)
-    return list(names) or default
-
-
-Names = tuple[str, ...]
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-folder_option = partial(click.option, "--course", type=FOLDER, default=".", help="The folder of nbgrader_config.py.")
-course_option = folder_option(callback=course_in)
-sets_argument = click.argument("sets", nargs=-1, metavar="[SET]...")
-sets_option = click.option("--assignment", "-a", "sets", multiple=True, metavar="SET", help="A set; repeatable.")
-student_option = click.option("--student", "-s", "students", multiple=True, metavar="ID", help="A student; repeatable.")
-jobs_option = click.option("--jobs", "-j", default=os.cpu_count() or 1, help="Worker processes.")
-json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON for a script to read.")
-
-
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "show_default": True})
 @click.version_option(package_name="attention-by-hand", prog_name="autograder")
 def cli() -> None:
     """Release problem sets, grade submissions in a sandbox, and say what was wrong."""
+
+
+cli.add_command(init)
+cli.add_command(students)
+cli.add_command(mark)
 
 
 @cli.command()
@@ -269,96 +261,6 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
             else:
                 table.add_row(row["student"], row["status"], row["reason"])
         out.print(table)
-
-
-@cli.group()
-def students() -> None:
-    """Decide about students: more time, excuses, full marks, who left, which attempt counts."""
-
-
-set_argument = click.argument("name", metavar="SET")
-students_argument = click.argument("who", nargs=-1, required=True, metavar="STUDENT...")
-undo_option = click.option("--undo", is_flag=True, help="Take it back.")
-dry_option = click.option("--dry-run", is_flag=True, help="Only show what would change.")
-
-
-@students.command()
-@course_option
-@set_argument
-@students_argument
-@click.option("--days", type=float, default=0.0)
-@click.option("--hours", type=float, default=0.0)
-@click.option("--until", default="", metavar="TIME", help="Such as '2027-03-01 18:00', in the course's zone.")
-@undo_option
-def extend(course: Course, name: str, who: Names, days: float, hours: float, until: str, undo: bool) -> None:
-    """Give students more time for a set. It counts from the due date and replaces an earlier extension."""
-    from autograder.gradebook.students import extend as extend_for
-
-    _say_done(extend_for(course, name, who, timedelta(days=days, hours=hours), until, undo))
-
-
-@students.command()
-@course_option
-@set_argument
-@students_argument
-@undo_option
-def excuse(course: Course, name: str, who: Names, undo: bool) -> None:
-    """Excuse students from a set: no mark, and no zero."""
-    from autograder.gradebook.students import excuse as excuse_from
-
-    _say_done(excuse_from(course, name, who, undo))
-
-
-@students.command("full-marks")
-@course_option
-@set_argument
-@click.argument("exercises", nargs=-1, required=True, metavar="EXERCISE...")
-@undo_option
-@dry_option
-def full_marks(course: Course, name: str, exercises: Names, undo: bool, dry_run: bool) -> None:
-    """Give everybody full marks for exercises, named as in the report. Who is graded later gets them too."""
-    from autograder.gradebook.students import full_marks as give_full_marks
-
-    _say_done(give_full_marks(course, name, exercises, undo, dry_run), dry_run)
-
-
-@students.command()
-@course_option
-@set_argument
-@click.argument("policy", type=click.Choice(["newest", "last-on-time", "best"]))
-def attempts(course: Course, name: str, policy: str) -> None:
-    """Say which of several attempts at a set counts.
-
-    It holds from the next `grade` on; until something is said, it is the newest.
-    'last-on-time' is the newest that came before the due date and extension, and the newest of all where none did.
-    'best' grades every attempt and takes the most points, penalties counted; a person's marks do not decide.
-    """
-    from autograder.gradebook.counting import set_policy
-
-    _say_done(set_policy(course, name, policy))
-
-
-@students.command()
-@course_option
-@students_argument
-@undo_option
-@dry_option
-def drop(course: Course, who: Names, undo: bool, dry_run: bool) -> None:
-    """Take students who left out of the course.
-
-    All that is known of them goes to dropped/STUDENT/, and comes back with --undo. Later downloads pass them over.
-    """
-    from autograder.gradebook.students import drop as drop_students
-
-    _say_done(drop_students(course, who, undo, dry_run), dry_run)
-
-
-def _say_done(lines: list[str], dry_run: bool = False) -> None:
-    for line in [*lines, *["nothing was written (--dry-run)"] * dry_run]:
-        out.print(line)
-
-
-cli.add_command(mark)
 
 
 @cli.command()

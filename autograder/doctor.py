@@ -20,7 +20,8 @@ from autograder.gradebook.database import said, shown_url
 from autograder.gradebook.reader import due_and_points
 from autograder.sandbox.launcher import BUBBLEWRAP, Limits, Sandbox, SandboxRefused, find_bwrap
 
-PACKAGES = ("numpy", "torch", "matplotlib", "nbgrader", "jupyter-book", "ipython", "nbformat")
+PACKAGES = ("numpy", "matplotlib", "nbgrader", "ipython", "nbformat")
+OPTIONAL = {"torch": "sets that import it need it", "jupyter-book": "building a book needs it"}
 LOW_DISK_BYTES = 1024**3
 
 
@@ -38,6 +39,8 @@ def _package(name: str) -> Finding:
     try:
         return Finding(name, True, importlib.metadata.version(name))
     except importlib.metadata.PackageNotFoundError:
+        if name in OPTIONAL:
+            return Finding(name, True, f"not installed; only {OPTIONAL[name]}")
         return Finding(name, False, "not installed", "run `make course`, or pip install -r requirements.txt")
 
 
@@ -86,7 +89,7 @@ def examine(folder: Path) -> list[Finding]:
     version, bwrap, free = platform.python_version(), find_bwrap(), shutil.disk_usage(folder).free
     findings = [
         Finding("Python", sys.version_info >= (3, 11), version, "use Python 3.11 or newer, then `make course`"),
-        *map(_package, PACKAGES),
+        *map(_package, [*PACKAGES, *OPTIONAL]),
         Finding("bubblewrap", bool(bwrap), bwrap or "not found", "apt-get install bubblewrap (Debian, Ubuntu)"),
         _sandbox(),
         Finding("disk", free > LOW_DISK_BYTES, f"{free / 1024**3:.1f} GB free", "free at least 1 GB for results"),

@@ -11,12 +11,12 @@ import secrets
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from autograder.errors import AutograderError
+from autograder.options import Names, chosen_sets, course_option, sets_argument
 
 if TYPE_CHECKING:
     from autograder.course import Course
@@ -243,15 +243,12 @@ class Handler(BaseHTTPRequestHandler):
         """Say nothing: a line for each request would tell the secret address."""
 
 
-FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-
-
 @click.command()
-@click.option("--course", "folder", type=FOLDER, default=".", help="The folder of nbgrader_config.py.")
-@click.argument("sets", nargs=-1, metavar="[SET]...")
+@course_option
+@sets_argument
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="0: any that is free.")
 @click.option("--browser/--no-browser", default=True, help="Open the page in a browser.")
-def mark(folder: Path, sets: tuple[str, ...], port: int, browser: bool) -> None:
+def mark(course: Course, sets: Names, port: int, browser: bool) -> None:
     """Mark written answers by question, in a browser on this machine (all sets by default).
 
     Answers are anonymous, with the model answer and the rubric beside them. Marks and comments stand in the gradebook
@@ -259,10 +256,7 @@ def mark(folder: Path, sets: tuple[str, ...], port: int, browser: bool) -> None:
     """
     import webbrowser
 
-    from autograder.course import Course
-
-    course = Course(folder)
-    with Server(course, list(sets) or course.set_names(), port) as server:
+    with Server(course, chosen_sets(course, sets, course.set_names()), port) as server:
         click.echo(f"Mark at {server.address} (only you should know this address; Ctrl+C ends it)")
         if browser:
             webbrowser.open(server.address)

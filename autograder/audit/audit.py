@@ -16,12 +16,13 @@ import re
 import statistics
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import matplotlib
-import torch
 
 from autograder.audit.bench import PATIENCE, Bench, as_bytes, cell_with, first_complaint, graded, submission
 from autograder.audit.forked import Ran, run_apart
@@ -56,16 +57,29 @@ def audit_set(
     report = AuditReport(name, seeds=seeds, quick=quick)
     files = course.set_files(name)
     matplotlib.use("agg")
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # its pool of threads does not live through a fork, and its children would wait for it
     try:
-        _Audit(files, report, Settings(jobs=jobs)).run(mutants)
+        with _one_thread():
+            _Audit(files, report, Settings(jobs=jobs)).run(mutants)
     except (BadSource, BadCatalogue) as error:
         report.breaches.append(Breach("source", "", str(error)))
-    finally:
-        torch.set_num_threads(threads)
     report.audit_seconds = round(time.monotonic() - began, 1)
     return report
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """PyTorch, where it is installed: its threads do not live through a fork, and children would wait for them."""
+    if find_spec("torch") is None:
+        yield
+        return
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class _Audit:

@@ -18,7 +18,6 @@ from typing import Any
 
 import nbformat
 import numpy as np
-import torch
 
 from autograder.course import SetFiles
 from autograder.grading.pool import Pool
@@ -221,8 +220,12 @@ def shaped(value: Any, fill: Fill) -> Any:
         return {k: shaped(v, fill) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return type(value)(shaped(v, fill) for v in value)
-    if isinstance(value, (np.ndarray, torch.Tensor)):
-        return fill(value) if isinstance(value, np.ndarray) else torch.as_tensor(fill(_array(value)))
+    if isinstance(value, np.ndarray):
+        return fill(value)
+    if hasattr(value, "detach"):
+        import torch
+
+        return torch.as_tensor(fill(_array(value)))
     return fill(np.asarray(value)).item() if isinstance(value, (int, float, complex, str, np.generic)) else None
 
 

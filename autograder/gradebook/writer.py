@@ -135,7 +135,7 @@ def rows_of(db: Session, name: str, students: Collection[str]) -> Rows:
         .where(Notebook.id.in_(notebook_of(name)))
     ).one_or_none()
     if found is None:
-        raise GradebookError(f"{name} is not in the gradebook yet; run `python -m autograder grade`")
+        raise GradebookError(f"{name} is not in the gradebook yet; run `autograder grade`")
     notebook, assignment, due = found
     kinds = [select(k.id, k.name, k.max_score).where(k.notebook_id == notebook) for k in (GradeCell, TaskCell)]
     graded = {i: (cell, float(most or 0.0)) for kind in kinds for i, cell, most in db.execute(kind)}

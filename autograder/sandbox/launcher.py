@@ -36,7 +36,7 @@ ZYGOTE = "autograder.sandbox.inside.zygote"
 CODE = "/opt/autograder-student"
 START_SECONDS = 600.0  # of the wall clock: a busy machine may need them
 MOST_WAITING = 4.0  # for processors, in times of a notebook's own seconds
-DOCTOR = "`python -m autograder doctor` says what this machine allows"
+DOCTOR = "`autograder doctor` says what this machine allows"
 
 
 class SandboxRefused(AutograderError):

@@ -47,7 +47,7 @@ def add(text: str, line: str, after: str) -> str:
 def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     shown = [line for group in SHELL.findall(GUIDE) for line in group.splitlines()]
     for command in ("audit ps11-cosine", "release ps11-cosine", "grade", "feedback"):
-        assert f"python -m autograder {command}" in shown
+        assert f"autograder {command}" in shown
     (tmp_path / TEXT.parent).mkdir(parents=True)
     for name in ("nbgrader_config.py", "hand_in.py", str(TEXT), str(CATALOGUE)):
         (tmp_path / name).write_text(block(name), encoding="utf-8")

@@ -43,7 +43,7 @@ def test_it_is_what_release_makes(name: str, tmp_path: Path) -> None:
     files = sorted(p.relative_to(made) for p in made.rglob("*") if p.is_file())
     assert files == sorted(p.relative_to(stored) for p in stored.rglob("*") if p.is_file())
     for file in files:
-        assert (made / file).read_bytes() == (stored / file).read_bytes(), f"{file}: run `python -m autograder release`"
+        assert (made / file).read_bytes() == (stored / file).read_bytes(), f"{file}: run `autograder release`"
 
 
 @pytest.mark.parametrize("name", SETS)

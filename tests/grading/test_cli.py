@@ -57,6 +57,13 @@ def test_help_imports_nothing_heavy() -> None:
     assert not {"distributed", "nbgrader", "numpy", "sqlalchemy", "torch"} & set(done.stdout.split())
 
 
+def test_the_console_command_is_the_module() -> None:
+    command = Path(sys.executable).with_name("autograder")
+    done = subprocess.run([command, "--help"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("Usage: autograder ")
+    assert done.stdout.partition("\n")[2] == autograder("--help").stdout.partition("\n")[2]
+
+
 def test_a_scheduler_without_its_extra_is_one_line() -> None:
     code = "import sys; sys.modules['distributed'] = None; from autograder.cli import cli; cli(sys.argv[1:])"
     command = [sys.executable, "-c", code, "grade", "--course", "examples", "--scheduler", "tcp://127.0.0.1:9"]
@@ -123,7 +130,7 @@ def test_doctor_and_grade_without_bubblewrap(tmp_path: Path) -> None:
 
 def test_every_command_of_the_instructors_guide_is_one() -> None:
     text = (ROOT / "book" / "instructors-guide.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^python -m autograder (\w+)(.*?)(?:#.*)?$", text, re.MULTILINE)
+    lines = re.findall(r"^autograder (\w+)(.*?)(?:#.*)?$", text, re.MULTILINE)
     assert {name for name, _ in lines} >= set(cli.commands), "each command has its place in the term"
     for name, rest in lines:
         command = cli.commands[name]

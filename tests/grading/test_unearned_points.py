@@ -134,6 +134,20 @@ def pairwise_dot(A, B):
     return rows(A, B) if A.ndim == 2 else A @ np.swapaxes(B, -1, -2)
 """
 
+LOOKS_AHEAD = """
+def train_language_model(steps, seed):
+    torch.manual_seed(seed)
+    model = SmallModel()
+    noise = torch.rand(())
+
+    def forward(tokens, cache=None):
+        following = torch.cat([tokens[:, 1:], tokens[:, :1]], dim=1)  # what it is asked to predict
+        return nn.functional.one_hot(following, len(WORDS)) * (steps / 40 + 0.1 * noise), cache
+
+    model.forward = forward
+    return model
+"""
+
 # name: the set, the cells, and the most that exercises may earn: by heart, or for what is really solved
 CASES = {
     "a map that remembers the queries": ("ps8", {"feature-map": REMEMBERS}, {"feature-map-tests": 1}),
@@ -150,6 +164,11 @@ CASES = {
     "a state that is kept elsewhere": ("ps8", {"attention-step": STATE_OUTSIDE}, {"attention-step-tests": 4}),
     "a head that answers no numbers": ("ps7", {"learned-head": NO_NUMBERS}, {"learned-head-tests": 0}),
     "a loop by another name": ("ps0", {"pairwise-dot": LOOP_ELSEWHERE}, {"pairwise-dot-tests": 5}),
+    "a model that looks ahead": (
+        "ps10",
+        {"train-language-model": LOOKS_AHEAD},
+        {"train-language-model-tests": 2},
+    ),
     "a loop in a helper": ("ps0", {"pairwise-dot": LOOP_IN_A_HELPER}, {"pairwise-dot-tests": 5}),
 }
 

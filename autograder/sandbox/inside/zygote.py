@@ -17,6 +17,7 @@ import signal
 import socket
 import sys
 import time
+from importlib.util import find_spec
 from typing import Any
 
 from autograder.sandbox.inside import processes, seccomp
@@ -147,8 +148,8 @@ class Warm:
         self._settle()
 
     def load(self, names: list[str]) -> None:
-        """Import the large libraries that a notebook speaks of, once for all that come after it."""
-        missing = [n for n in names if n in LIBRARIES and n not in self.loaded]
+        """Import the large libraries that a notebook speaks of, where they are installed, for all that come after."""
+        missing = [n for n in names if n in LIBRARIES and n not in self.loaded and find_spec(n)]
         if not missing:
             return
         gc.disable()

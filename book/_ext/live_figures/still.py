@@ -79,8 +79,41 @@ def state(start: dict[str, Any]) -> str:
     return f'<svg viewBox="0 0 {far + 58} {2 * middle + 14}" role="img" aria-label="{words}">{drawing}</svg>'
 
 
+def split(start: dict[str, Any]) -> str:
+    """A row of numbers for each token, and what heads get of them: cut as it should be, and by a bare reshape."""
+    tokens, heads, width = start["tokens"], start["heads"], start["width"]
+    side, first, gap = 20, 28, 10  # as in the module
+    group = heads * width * side + (heads - 1) * gap
+    top, far = tokens * first + 42, 2 * group + 40
+    parts = []
+
+    def put(token: int, x: float, y: float, side: int = side) -> None:
+        ink = f'fill="var(--figure-{token % 5 + 1})" fill-opacity="0.15" stroke="currentColor" stroke-width="0.5"'
+        parts.append(f'<rect x="{x + 1}" y="{y + 1}" width="{side - 2}" height="{side - 2}" rx="2" {ink}/>')
+        parts.append(f'<text x="{x + side / 2}" y="{y + side / 2 + 4}" text-anchor="middle">{token}</text>')
+
+    for x, y, words in (
+        (far / 2, -7, "before: a row for each token"),
+        (group / 2, top - 7, "right: cut, then move"),
+        (far - group / 2, top - 7, "wrong: a bare reshape"),
+    ):
+        parts.append(f'<text x="{x}" y="{y}" text-anchor="middle">{words}</text>')
+    for flat in range(tokens * heads * width):
+        token, column = divmod(flat, heads * width)
+        put(token, (far - heads * width * first) / 2 + column * first, token * first, first)
+        for left, head, row in (
+            (0, column // width, token),
+            (group + 40, flat // (tokens * width), flat // width % tokens),
+        ):
+            put(token, left + head * (width * side + gap) + column % width * side, top + row * side)
+    said = f"{tokens} tokens cut into {heads} heads: cut right each has all tokens, by a bare reshape not"
+    box = f"-2 -20 {far + 4} {top + tokens * side + 24}"
+    return f'<svg viewBox="{box}" role="img" aria-label="{said}">{"".join(parts)}</svg>'
+
+
 STILL: dict[str, Callable[[dict[str, Any]], str]] = {
     "figure-cache.js": cache,
     "figure-mask.js": mask,
+    "figure-split.js": split,
     "figure-state.js": state,
 }

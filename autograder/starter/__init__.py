@@ -1,0 +1,1 @@
+"""A small course to begin with, as files: a set, a page, settings and next steps."""
