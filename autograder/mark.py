@@ -7,10 +7,12 @@ pages' policy lets no script run but ours. A student's name never reaches the pa
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import threading
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from math import isclose
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -101,7 +103,8 @@ class Marking:
         student, (name, grade_id, title) = order[number - 1], self.titles[place]
         mark = marks[student]
         result = self.store.get(name, student)
-        model = self.course.set_files(name).rubrics[grade_id]
+        files = self.course.set_files(name)
+        model = files.rubrics[grade_id]
         items = [{**vars(i), "html": pages.inline(i.text)} for i in rubric_items(model, mark.max_score)]
         said, comment = without_rubric(mark.comment)
         done = [s not in marks or not marks[s].needs_manual for s in order]
@@ -116,6 +119,7 @@ class Marking:
             mark=mark,
             key=result.key if result else "",
             cells=answer_cells(result, grade_id) if result else [],
+            task=pages.markdown(files.tasks[grade_id]),
             model=pages.markdown(model),
             items=items,
             given=[text for text, was in said.items() if was],
@@ -127,6 +131,7 @@ class Marking:
 
     def change(self, place: str, asked: dict[str, Any]) -> dict[str, Any]:
         """Save a mark, or take one back. Raises NotThere, Refused, GradebookError."""
+        from autograder.gradebook.autograded import any_database_takes
         from autograder.gradebook.marking import Refused, write_mark
         from autograder.gradebook.rubric import rubric_items, with_rubric
 
@@ -143,15 +148,16 @@ class Marking:
         number, points, comment, given = (asked.get(k) for k in ("number", "points", "comment", "given"))
         if type(number) is not int or not 1 <= number <= len(order) or order[number - 1] not in marks:
             raise NotThere("There is no such answer (any more).")
-        if type(points) not in (int, float) or not isinstance(comment, str) or not isinstance(given, list | None):
+        is_number = type(points) in (int, float) and abs(points) < 1e6
+        if not is_number or not isinstance(comment, str) or not isinstance(given, list | None):
             raise Refused("Points are a number, and a comment is text.")
-        student, comment = order[number - 1], comment.strip()
+        student, comment = order[number - 1], any_database_takes(comment).strip()
         result = self.store.get(name, student)
         if result is None or result.key != asked.get("key"):
             raise Refused("This answer was graded again meanwhile. Nothing was saved; load the page anew.")
         items = rubric_items(self.course.set_files(name).rubrics[grade_id], marks[student].max_score)
         if given is not None:
-            if sum(item.points for n, item in enumerate(items) if n in given) != points:
+            if not items or not isclose(sum(item.points for n, item in enumerate(items) if n in given), points):
                 raise Refused("The points are not the sum of the rubric's.")
             comment = with_rubric(items, given, comment)
         old, new = write_mark(self.course, name, grade_id, student, str(asked.get("version")), float(points), comment)
@@ -186,6 +192,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """A mark, or one taken back, as JSON."""
+        length = self.headers.get("Content-Length", "")
+        self.sent = b""
+        if re.fullmatch("[0-9]{1,9}", length):  # read whoever sent it: who is cut off does not hear why
+            self.sent = self.rfile.read(min(int(length), MOST_BYTES + 1))
         self._answer(self._change)
 
     def _answer(self, reply: Any) -> None:
@@ -221,18 +231,19 @@ class Handler(BaseHTTPRequestHandler):
         question, _, number = place.rpartition("/")
         if not place:
             return "text/html", self.server.marking.index()
-        return "text/html", self.server.marking.answer(question, int(number) if number.isdecimal() else 0)
+        return "text/html", self.server.marking.answer(
+            question, int(number) if re.fullmatch("[0-9]{1,9}", number) else 0
+        )
 
     def _change(self, place: str) -> tuple[str, str]:
         from autograder.gradebook.marking import Refused
 
-        length = self.headers.get("Content-Length", "")
-        if self.headers.get("Content-Type") != "application/json" or not length.isdecimal():
-            raise Refused("A mark is sent as JSON.")
-        if int(length) > MOST_BYTES:
+        if len(self.sent) > MOST_BYTES:
             raise Refused("The comment is too long.")
+        if self.headers.get("Content-Type") != "application/json":
+            raise Refused("A mark is sent as JSON.")
         try:
-            asked = json.loads(self.rfile.read(int(length)))
+            asked = json.loads(self.sent)
         except (ValueError, RecursionError) as error:
             raise Refused("A mark is sent as JSON.") from error
         if not isinstance(asked, dict):

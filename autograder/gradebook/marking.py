@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -98,7 +97,7 @@ def write_mark(
             raise Refused(
                 "Somebody else or `grade` has changed this mark meanwhile. Nothing was saved; load the page anew."
             )
-        if points is not None and not (math.isfinite(points) and 0 <= points <= old.max_score):
+        if points is not None and not 0 <= points <= old.max_score:
             raise Refused(f"Points are from 0 to {old.max_score:g}.")
         rows = rows_of(db, name, [student])
         db.flush()

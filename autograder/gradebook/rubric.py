@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from math import isclose
 
 _ITEM = re.compile(r"^[-*] \*\*([0-9.]+) points?\*\*:?(.*?)(?=^[-*] |\n\s*\n|\Z)", re.S | re.M)
 _LINE = re.compile(r"- \*\*(Given|Not given)\*\* \([0-9.]+ points?\): (.+)")
@@ -22,7 +23,7 @@ def rubric_items(text: str, points: float) -> list[Item]:
     """The list below `**Rubric**` in what a source says to a question; [] where there is none worth its `points`."""
     _, _, rubric = text.partition("**Rubric**")
     items = [Item(float(worth), " ".join(words.split())) for worth, words in _ITEM.findall(rubric)]
-    return items if sum(item.points for item in items) == points else []
+    return items if isclose(sum(item.points for item in items), points) else []
 
 
 def with_rubric(items: Sequence[Item], given: Collection[int], comment: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from marking import HOSTILE, RUBRIC, STUDENTS, in_gradebook, serving, waiting_class
-from one_mark import exported, mark, page
+from one_mark import exported, graded, mark, page
 from tiny_course import SET
 
 from autograder.course import Course
@@ -88,7 +88,7 @@ def test_an_answer_that_was_graded_again_is_not_marked_unseen(course: Course, se
     assert in_gradebook(course, "ada") == (None, True, None)
 
 
-@pytest.mark.parametrize("points", [-1, 2.5, float("nan"), "2", None, True])
+@pytest.mark.parametrize("points", [-1, 2.5, float("nan"), 10**400, "2", None, True])
 def test_points_that_are_none_are_refused(course: Course, server: Server, points: object) -> None:
     assert ask(server, "question/1", opened(server, "ada") | {"points": points})[0] == 409
     assert in_gradebook(course, "ada") == (None, True, None)
@@ -100,9 +100,46 @@ def test_nobody_without_the_address_reads_or_writes(course: Course, server: Serv
     assert ask(server, "question/1", seen, path="/question/1")[0] == 403
     assert ask(server, "question/1", seen, Host="evil.example")[0] == 403
     assert ask(server, "question/1", seen, Origin="http://evil.example")[0] == 403
+    assert ask(server, "question/1", seen, Origin="null")[0] == 403
+    assert ask(server, "question/1", seen, path=server.marking.base[:-2] + "/question/1")[0] == 403
     assert ask(server, "question/1", seen, Content_Type="text/plain")[0] == 409
     assert in_gradebook(course, "ada") == (None, True, None)
     assert server.server_address[0] == "127.0.0.1"
+
+
+def test_what_no_page_of_ours_sends_is_refused(course: Course, server: Server) -> None:
+    seen = opened(server, "ada")
+    for place in (
+        "question/1/" + "9" * 5000,
+        "question/1/²",
+        "question/2/1",
+        "question/1/0",
+        "mark.html",
+        "../mark.css",
+    ):
+        assert ask(server, place)[0] == 404, place
+    assert ask(server, "question/2", seen)[0] == 404
+    assert ask(server, "question/1", seen | {"number": 4})[0] == 404
+    for wrong in ({"number": True}, {"comment": None}, {"comment": "x" * 200_000}, {"given": {}}, {"given": [7]}):
+        assert ask(server, "question/1", seen | wrong)[0] in (404, 409), wrong
+    assert in_gradebook(course, "ada") == (None, True, None)
+    half = seen | {"comment": "a\0b\ud800"}  # what some databases do not take
+    assert ask(server, "question/1", half)[0] == 200
+    assert in_gradebook(course, "ada") == (1, False, "ab?")
+
+
+def test_a_grade_run_in_between_asks_for_another_look(course: Course, server: Server) -> None:
+    undo = json.loads(ask(server, "question/1", opened(server, "ada"))[1])
+    again = server.marking.store.get(SET, "ada")
+    again.key, again.notebook["cells"][-1]["source"] = "another", "Another answer."
+    graded(course, again, due="")
+    assert in_gradebook(course, "ada")[:2] == (1.0, True)
+    assert ask(server, "question/1", undo)[0] == 409
+    seen = opened(server, "ada")
+    shown = ask(server, f"question/1/{seen['number']}")[1]
+    assert "look again" in shown and "Another answer." in shown and "0 of 3 marked" in shown
+    assert ask(server, "question/1", seen | {"points": 2})[0] == 200
+    assert in_gradebook(course, "ada")[:2] == (2.0, False)
 
 
 def test_hostile_text_stays_text_and_no_name_reaches_the_page(course: Course, server: Server) -> None:

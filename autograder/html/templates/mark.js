@@ -5,7 +5,7 @@ const at = (id) => document.getElementById(id);
 const boxes = [...document.querySelectorAll("[name=given]")];
 const given = () => boxes.filter((box) => box.checked);
 const sum = () => given().reduce((total, box) => total + Number(box.dataset.points), 0);
-const byRubric = () => boxes.length > 0 && at("points").value !== "" && Number(at("points").value) === sum();
+const byRubric = () => boxes.length > 0 && at("points").value !== "" && Math.abs(Number(at("points").value) - sum()) < 1e-9;
 const key = `undo ${place}`;
 const undos = JSON.parse(sessionStorage.getItem(key) || "[]");
 
