@@ -48,8 +48,8 @@ parts in the place of wrong ones.)
 - `B` sequences of `T` tokens stand in tensors `(B, T, d_model)`; token *numbers* are a tensor `(B, T)` of dtype
   `torch.long`. `V` is the number of different tokens.
 - Everything is causal: a token sees itself and what stands before it.
-- Exercises 6 and 7 use NumPy: they take float32 or float64 arrays and never change them; the type of what you return is
-  free. Results are compared to within 1e-6 (1e-4 for float32 inputs). Exercises 3, 8 and 9 use PyTorch: results are
+- Exercises 4, 6 and 7 use NumPy: they take float32 or float64 arrays and never change them; whether you return float32
+  or float64 is free. Results are compared to within 1e-6 (1e-4 for float32 inputs). Exercises 3, 8 and 9 use PyTorch: results are
   compared to within 1e-4, gradients to within 1e-3.
 - Losses are in nats, that is, made with the natural logarithm.
 """
@@ -180,7 +180,7 @@ tokens begin and end.)
 def apply_merges(text, merges):
     """Cut a text into tokens.
 
-    text: a string. merges: a list of pairs of strings, applied in this order. Returns a list of strings, which put
+    text: a string. merges: a list of tuples of two strings, applied in this order. Returns a list of strings, which put
     together give the text.
     """
     ### BEGIN SOLUTION
@@ -292,7 +292,7 @@ all?
 def byte_pair_merges(text, n_merges):
     """The merges of byte-pair encoding, learned from a text.
 
-    text: a string. n_merges: how many at most, a whole number >= 0. Returns a list of pairs of strings.
+    text: a string. n_merges: how many at most, a whole number >= 0. Returns a list of tuples of two strings.
     """
     ### BEGIN SOLUTION
     merges = []
@@ -387,9 +387,9 @@ r"""
 
 A language model reads `tokens` (B, T) and gives `logits` (B, T, V): those at place t were made from the tokens up to
 and with t, and are its opinion on **the next one**. Write `next_token_loss(logits, tokens)`: the mean of $-\log
-p(\text{right next token})$ over all predictions that can be judged, as a tensor with one number. The last place of
-each sequence predicts what nobody knows, and the first token is predicted by nobody, so there are B · (T − 1) of
-them.
+p(\text{right next token})$ over all predictions that can be judged, as a tensor with one number. The logits of
+the last place have no token to be compared with, and the first token has no logits that predict it: logits 0 … T − 2
+stand beside tokens 1 … T − 1, so there are B · (T − 1) predictions.
 
 The logits are not yet probabilities, and they may be large: ±10,000 must not overflow. Gradients have to flow through
 your function to the logits.
@@ -502,7 +502,7 @@ Is the exponential taken of each piece, or once at the end?
 
 <details><summary>Hint 3</summary>
 
-A sum, another sum, a quotient, an exponential. Try the pieces of the example with 10 and 30 tokens, on paper as well.
+A sum, another sum, a quotient, an exponential. Try the pieces of the example with 10 and 30 tokens, on paper as well: 11.31.
 
 </details>
 """
@@ -669,7 +669,8 @@ def _():
 - Where tokens are equally likely, those with **smaller numbers** come first, in both steps.
 - Logits may be ±10,000, and −∞ for a token that is forbidden (at least one is finite); temperatures may be as small
   as 1e-3. Nothing overflows.
-- Rounding matters in one place only: at `top_p=1` all stay, even where your probabilities sum to 0.9999999999999999.
+- Rounding matters in one place only: at `top_p=1` all stay, though a sum may come out a little below 1, or reach 1
+  before the last token.
   No other case comes so close to `top_p` that the last digits decide.
 - Entry i of the result belongs to token i, and a token that does not stay has exactly 0.
 
@@ -1091,7 +1092,7 @@ def _(rng):
 """
 ## A language, and a model for it
 
-The texts of the last exercise are made by a small grammar: *the dogs near the river bark often .* An animal does what
+The texts of exercises 9 and 10 are made by a small grammar: *the dogs near the river bark often .* An animal does what
 its kind does, in nine cases of ten, and the verb's ending belongs to the **animal**, however many places stand
 between the two. So the word before does not tell the next one: one has to look back.
 
@@ -1100,7 +1101,7 @@ words. Two losses say what is to be had: `BIGRAM_FLOOR` is the loss on `VAL` of 
 `TRAIN`, and `BEST` that of somebody who knows the grammar.
 
 `SmallModel()` is a decoder of one layer; `model(tokens)` returns `(logits, cache)`, with logits (B, T, V), and
-`loss_of(model, rows)` is its mean loss on rows of tokens. They are made of **your** `CachedAttention` and **your**
+`loss_of(model, rows)` is its mean loss on rows (B, T) of token numbers, in which each token but the first is predicted. They are made of **your** `CachedAttention` and **your**
 `next_token_loss`, if these are right; the cell says whether they are. Otherwise plain ones take their place, so that you can
 go on.
 """
@@ -1415,7 +1416,7 @@ def _(rng):
 
 `write(model, n, seed, ...)` writes n sentences, token by token, from your `sampling_distribution` and with the
 model's cache. It begins each sentence **anew**: with an empty cache, the model reads a full stop, and nothing of the
-sentences before. `report` prints the share of right sentences of the grammar and the share of different ones among
+sentences before. `report` prints the share of sentences that the grammar can make and the share of different ones among
 all. The last lines of the cell print the same figures for 50 sentences of `TRAIN`, to compare with.
 """
 
@@ -1474,7 +1475,7 @@ report([[*text.split(), "."] for text in show_text(TRAIN).split(" .")[:50]])
 
 *Difficulty ●●○○○ · importance ●●●○○ · about 20 minutes*
 
-Let a trained model write 50 sentences at temperature 0, at 1 and at 2, and at temperature 2 with `top_k=3` or
+Let a trained model write 50 sentences in five ways: at temperature 0, at 1, at 2, at 2 with `top_k=3`, and at 2 with
 `top_p=0.5`. The figures of 50 sentences of `TRAIN` stand above. (No points for this cell; the answer below needs its
 numbers.)
 """

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from book_build import BOOK, ROOT
 from bs4 import BeautifulSoup
@@ -44,6 +45,7 @@ def add(text: str, line: str, after: str) -> str:
     return text.replace(after, after + line)
 
 
+@pytest.mark.slow
 def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     shown = [line for group in SHELL.findall(GUIDE) for line in group.splitlines()]
     for command in ("audit ps11-cosine", "release ps11-cosine", "grade", "feedback"):

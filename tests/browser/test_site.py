@@ -312,6 +312,7 @@ def hosted(tmp_path_factory) -> Path:
     return folder / "_build" / "html"
 
 
+@pytest.mark.slow
 def test_mathjax_of_its_own_needs_no_other_host(hosted, page):
     asked = set()
     page.on("request", lambda request: asked.add(urlsplit(request.url).netloc))
@@ -324,6 +325,7 @@ def test_mathjax_of_its_own_needs_no_other_host(hosted, page):
     assert all(not urlsplit(script["src"]).netloc for script in soup.find_all("script", src=True))
 
 
+@pytest.mark.slow
 def test_a_missing_page_below_a_path_finds_its_styles(hosted, page):
     failed = []
     page.on("response", lambda answer: answer.status >= 400 and failed.append(answer.url))
@@ -334,6 +336,7 @@ def test_a_missing_page_below_a_path_finds_its_styles(hosted, page):
         page.wait_for_url(f"{address}self-attention.html")
 
 
+@pytest.mark.slow
 def test_a_page_with_an_address_offers_a_card(hosted):
     for name in pages():
         soup = BeautifulSoup((hosted / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
@@ -346,6 +349,7 @@ def test_a_page_with_an_address_offers_a_card(hosted):
             assert len(card.convert("RGB").getcolors(maxcolors=1 << 20)) > 20
 
 
+@pytest.mark.slow
 def test_a_site_with_an_address_has_a_map(hosted):
     listed = re.findall("<loc>(.*?)</loc>", (hosted / "sitemap.xml").read_text(encoding="utf-8"))
     assert sorted(listed) == sorted(f"https://example.org/course/attention/{name}.html" for name in pages())

@@ -67,7 +67,7 @@ def test_a_new_course_grades_a_right_and_a_wrong_submission(course: Path) -> Non
     autograder(course, "report")
     assert (course / "report" / "index.html").is_file()
     rows = list(csv.DictReader(autograder(course, "export").stdout.splitlines()))
-    assert {row["student"]: float(row["score"]) for row in rows} == {"ada": 16, "bob": 8}
+    assert {row["id"]: float(row["score"]) for row in rows} == {"ada": 16, "bob": 8}
 
 
 def test_nothing_private_is_released(course: Path) -> None:
