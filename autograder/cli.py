@@ -1,5 +1,5 @@
-"""The command line: `autograder init | release | collect | grade | students | feedback | report | export | audit |
-doctor`.
+"""The command line: `autograder init | release | collect | grade | students | mark | feedback | report | export |
+audit | doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
 """
@@ -23,6 +23,7 @@ from autograder.cli_begin import init
 from autograder.cli_students import students
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
+from autograder.mark import mark
 from autograder.options import (
     FILE,
     Names,
@@ -74,6 +75,7 @@ def cli() -> None:
 
 cli.add_command(init)
 cli.add_command(students)
+cli.add_command(mark)
 
 
 @cli.command()
