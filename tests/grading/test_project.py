@@ -191,7 +191,9 @@ def test_a_bad_line_is_named_with_its_column(tmp_path, line, column):
 
 
 def test_names_are_text_on_the_page(tmp_path):
-    listed = {text[:60]: [(3, 0.5, text[:60])] for text in (*HOSTILE, "<script>alert(1)</script>", "<img src=x onerror=a>")}
+    listed = {
+        text[:60]: [(3, 0.5, text[:60])] for text in (*HOSTILE, "<script>alert(1)</script>", "<img src=x onerror=a>")
+    }
     page = write_records(listed, tmp_path, "<b>A course</b>").read_text(encoding="utf-8")
     tags = [tag for tag, _ in Page(page).tags]
     assert tags.count("script") == 1 and "img" not in tags and "b" not in tags

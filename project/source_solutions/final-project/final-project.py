@@ -152,6 +152,7 @@ Then answer: is your model better than the baseline?
   so.
 """
 
+
 # %% tags=["raises-exception"] nbgrader={"grade_id": "project-results-code", "solution": true}
 ### BEGIN SOLUTION
 def trained(seed, steps=400, batch=200):
