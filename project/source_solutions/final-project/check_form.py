@@ -36,9 +36,7 @@ def what_is_missing(report):
     if opened is None:
         missing.append("held_back: put the HeldBack object of your data here")
     elif opened != 1:
-        missing.append(
-            f"held_back: open the held-back data once in a run of the notebook; it was opened {opened} times"
-        )
+        missing.append(f"held_back: open the held-back data once in a run of all cells; it was opened {opened} times")
     limits = [limit for limit in _list(report.get("limits")) if isinstance(limit, str) and len(limit.split()) >= WORDS]
     if len(limits) < SENTENCES:
         missing.append(f"limits: name {SENTENCES} things or more that you have not shown, a sentence each")

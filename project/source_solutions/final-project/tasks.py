@@ -69,7 +69,7 @@ def recall(seed):
     return data
 
 
-SINGULAR = "cat dog bird king child teacher painter farmer".split()
+SINGULAR = ["cat", "dog", "bird", "king", "child", "teacher", "painter", "farmer"]
 NOUNS = SINGULAR + [noun + "s" if noun != "child" else "children" for noun in SINGULAR]
 WORDS = [*NOUNS, "the", "near", "that", "saw", ","]
 NEAR, COMMA, THAT, SAW, THE = (WORDS.index(word) for word in ("near", ",", "that", "saw", "the"))
@@ -78,8 +78,8 @@ NEAR, COMMA, THAT, SAW, THE = (WORDS.index(word) for word in ("near", ",", "that
 def agreement(seed):
     """Does the verb stand in the singular (0) or in the plural (1)? Inputs (N, 14): words as numbers in `WORDS`.
 
-    "near the dogs , the cat that the kings saw that saw the child" goes on with "sleeps", for it is the cat that sleeps.
-    The part before the comma is there in one sentence of two, and one or two clauses follow. Short sentences
+    "near the dogs , the cat that the kings saw that saw the child" goes on with "sleeps", for it is the cat that
+    sleeps. The part before the comma is there in one sentence of two, and one or two clauses follow. Short sentences
     are filled up from the left with the number `len(WORDS)`.
     """
     rng = np.random.default_rng(seed)
@@ -104,8 +104,8 @@ def order(seed):
     """Which bump came first? Inputs (N, 96): a noisy series with a narrow and a wide bump.
 
     The answer is 0 where the narrow one comes first, and 1 where the wide one does. They stand anywhere, at least 12
-    places apart, with areas from 3 to 7 and bells of width 1.5 and 3; the noise has a standard deviation of 0.3. There are
-    only 500 series to learn from.
+    places apart, with areas from 3 to 7 and bells of width 1.5 and 3; the noise has a standard deviation of 0.3.
+    There are only 500 series to learn from.
     """
     rng = np.random.default_rng(seed)
     sizes, T = (500, *SIZES[1:]), 96
