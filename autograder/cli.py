@@ -1,5 +1,5 @@
-"""The command line: `autograder init | release | collect | grade | students | feedback | report | export | audit |
-doctor`.
+"""The command line: `autograder init | release | collect | grade | students | mark | feedback | report | export |
+audit | doctor`.
 
 What is heavy is imported by the command that uses it, so that `--help` takes no time.
 """
@@ -23,6 +23,7 @@ from autograder.cli_begin import init
 from autograder.cli_students import students
 from autograder.console import err, out, progress_bar
 from autograder.errors import AutograderError
+from autograder.mark import mark
 from autograder.options import (
     FILE,
     Names,
@@ -74,6 +75,7 @@ def cli() -> None:
 
 cli.add_command(init)
 cli.add_command(students)
+cli.add_command(mark)
 
 
 @cli.command()
@@ -292,8 +294,9 @@ def report(course: Course, sets: Names) -> None:
     """Write the instructor's report: one HTML page for each set, and one for the course."""
     from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
-    from autograder.html.report import write_all
+    from autograder.html.report import write_all, write_records
     from autograder.html.similarity import code_of, near_identical
+    from autograder.lms import records
 
     store = Store(course.results_folder)
     names = chosen_sets(course, sets, store.assignments())
@@ -309,6 +312,9 @@ def report(course: Course, sets: Names) -> None:
         }
     write_all(results, course.report_folder, title, old=old, alike=alike, marks=marks, feedback=away)
     out.print(f"report: {os.path.relpath(course.report_folder / 'index.html')}")
+    if (listed := course.root / records.FILE).exists():
+        page = write_records(records.read_records(listed), course.report_folder, title)
+        out.print(f"records: {os.path.relpath(page)}, without a word about the class")
 
 
 @cli.command()

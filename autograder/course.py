@@ -90,6 +90,20 @@ class SetFiles:
         return {c.metadata.nbgrader.grade_id: c.source for c in self.source.cells if is_grade(c) and is_solution(c)}
 
     @cached_property
+    def tasks(self) -> dict[str, str]:
+        """The Markdown right above the answer to each written question, by grade_id."""
+        tasks: dict[str, str] = {}
+        above: list[str] = []
+        for cell in self.source.cells:
+            if cell.cell_type == "markdown" and not is_solution(cell):
+                above.append(cell.source)
+                continue
+            if is_grade(cell) and is_solution(cell):
+                tasks[cell.metadata.nbgrader.grade_id] = "\n\n".join(above)
+            above = []
+        return tasks
+
+    @cached_property
     def version(self) -> str:
         """A digest of everything that decides the verdicts of this set."""
         digest = hashlib.sha256("\0".join([self.notebook_text, self.catalogue, self.set_checks]).encode())

@@ -156,6 +156,12 @@ def _exercise_view(
     }
 
 
+def answer_cells(result: Result, grade_id: str) -> list[dict[str, Any]]:
+    """The student's cells with the answer to one question, as views for those who mark it."""
+    shown: list[dict[str, Any]] = _group_view(_groups(result)[0].get(grade_id, []), _Budget(200_000))["cells"]
+    return shown
+
+
 def _verdicts(exercise: Exercise) -> list[dict[str, Any]]:
     """What is said of the checks, in their order; those that did not pass for the same reason share one entry."""
     said: dict[Any, list[Check]] = {}

@@ -232,6 +232,13 @@ def write_all(
     return [folder / f"{name}.html" for name in written]
 
 
+def write_records(records: Mapping[str, Sequence[tuple[int, float, str]]], folder: Path, title: str) -> Path:
+    """Write the page of the smallest models, by task (parameters, score, name), into a folder that can be published."""
+    path = folder / "records" / "index.html"
+    files.write_atomically(path, _page("records.html.j2", title=title, tasks=records).encode())
+    return path
+
+
 def _columns(results: Sequence[Result]) -> list[_Column]:
     """The exercises of the set in notebook order, as the fullest result has them; then any that only others have."""
     graded = [r for r in results if r.status == GRADED]

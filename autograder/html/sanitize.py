@@ -223,6 +223,11 @@ def markdown(text: str) -> Markup:
     return Markup('<pre tabindex="0">{}</pre>').format(text)
 
 
+def inline(text: str) -> Markup:
+    """One paragraph of Markdown without the paragraph's own tags, to stand in a label."""
+    return Markup(str(markdown(text)).strip().removeprefix("<p>").removesuffix("</p>"))
+
+
 class BadPicture(ValueError):
     """A picture that is not shown; the message says why, as the rest of "a picture is not shown: …"."""
 

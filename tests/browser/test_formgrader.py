@@ -21,6 +21,7 @@ from tiny_course import GOOD, SET, answered, make_course, submit
 
 from autograder.course import Course
 from autograder.gradebook.assignment import ensure_assignment
+from autograder.gradebook.marking import marks_on, write_mark
 
 RUBRIC = "2 points for naming addition"
 
@@ -127,6 +128,13 @@ def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None
         [sys.executable, "-m", "autograder", "grade", "--force"], cwd=course.root, check=True, capture_output=True
     )
     assert exported(course) == marked
+
+    # the command `mark` writes just what formgrader wrote
+    marks = marks_on(course, SET, "why")
+    theirs, other = sorted(marks, key=lambda student: marks[student].manual is None)
+    assert marks[theirs].manual == 1.5 and marks[other].manual is None
+    write_mark(course, SET, "why", other, marks[other].version, 1.5, "Say which number is added.")
+    assert marks_on(course, SET, "why")[other] == marks[theirs]
 
 
 def test_nbgraders_feedback_shows_no_rubric(course: Course) -> None:

@@ -18,7 +18,7 @@ from tiny_course import GOOD, SET, answered, make_course, source_notebook, submi
 from autograder.cli import cli
 
 ROOT = Path(__file__).parents[2]
-COMMANDS = ("release", "collect", "grade", "feedback", "report", "export", "audit", "doctor")
+COMMANDS = ("release", "collect", "grade", "mark", "feedback", "report", "export", "audit", "doctor")
 
 
 def autograder(*arguments: str, cwd: Path = ROOT, **environment: str) -> subprocess.CompletedProcess:

@@ -73,6 +73,17 @@ def designed(wish, scale, text) -> Setting:
     return {"weights": its["look"](its["signs"](text), *head)[1], "weakest": weight.min(), "lost": len(spread)}
 
 
+def circuit(text, heads) -> Setting:
+    """The chapter's circuit; a head that is off hands nothing over."""
+    fragments = ("def signs(", "def softmax_rows(", "def partner_head(", "def begun(", "def induce(")
+    its = code("hand-designed-heads", *fragments)
+    its["OV_1"] = its["block"](its["SIGN"], its["BEFORE"], heads[0] * np.eye(5))
+    its["OV_2"] = heads[1] * np.eye(22, 4)
+    guess, first, second = its["induce"](text)
+    before = first @ its["begun"](text) @ its["OV_1"][its["SIGN"], its["BEFORE"]]
+    return {"first": first, "second": second, "before": before, "guess": guess}
+
+
 def written(keys, values, rule, gamma, marker) -> Setting:
     write = code("linear-attention", "def write(rule")["write"]
     gates = np.where(np.arange(len(keys)) == marker, 0.0, 1.0)
@@ -80,6 +91,33 @@ def written(keys, values, rule, gamma, marker) -> Setting:
     with np.errstate(invalid="ignore"):  # keys that were not written are 0 / 0
         read = [write(rule, np.eye(8)[keys[:n]], values[:n], gates[:n], gamma) for n in range(1, len(keys) + 1)]
     return {"answers": np.array(read)[:, :3, 0]}
+
+
+def mixed(kind, length, tokens) -> Setting:
+    """The chapter's layers with the module's random numbers."""
+    fragments = ("def seeded(", "def convolution(", "def recurrence(", "def slopes(")
+    its = code("architectures", *fragments)
+
+    def drawn(seed: int, size: int) -> np.ndarray:
+        return np.sqrt(3) * (2 * mulberry32(seed, size) - 1)
+
+    d, most = its["d"], 12
+    place, near, *four = np.split(
+        drawn(1, most**2 + 3 + 4 * d**2), most**2 + np.array([0, 3, 3 + d**2, 3 + 2 * d**2, 3 + 3 * d**2])
+    )
+    its["W_place"] = place.reshape(most, most)[:length, :length] / np.sqrt(length)
+    its["W_near"] = near / np.sqrt(3)
+    W_Q, W_K, W_in, W_state = np.reshape(four, (4, d, d)) / np.sqrt(d)
+    its |= {"W_Q": 1.5 * W_Q, "W_K": 1.5 * W_K, "W_in": W_in, "W_state": W_state}
+    X = drawn(100 + tokens, most * d).reshape(most, d)[:length]
+    if kind == "attention":
+        table, numbers = its["weights"](X), W_Q.size + W_K.size
+    elif kind == "recurrence":
+        table, numbers = its["slopes"](its["recurrence"], X), W_in.size + W_state.size
+    else:
+        table = its[kind](np.eye(length))
+        numbers = np.size(its[{"mlp_mixer": "W_place", "convolution": "W_near", "state_space": "KEEP"}[kind]])
+    return {"table": table, "numbers": numbers, "pairs": (table != 0).sum()}
 
 
 def sampled(texts, temperature, k, p) -> Setting:
@@ -402,5 +440,58 @@ FIGURES = [
             shows(".cell[tabindex='0']", 1),
         ),
         (finger("button", "token 3, column 5"), says("by the bare reshape in head 3 as token 3")),
+    ),
+    Figure(
+        "circuit",
+        "hand-designed-heads",
+        circuit,
+        lambda rng: {"text": "".join(rng.choice(list("()[]"), rng.integers(1, 9))), "heads": ones(2)(rng)},
+        (
+            says("After “([)(” the guess is “[” with 1.00."),
+            press("head of layer 1"),
+            holds(heads=[0, 1]),
+            says("layer 1 is off, so no token knows who came before it, and layer 2 looks at begin"),
+            finger("button", "head of layer 1"),
+            keys("button", "head of layer 2", "Enter"),
+            says("layer 2 is off"),
+            finger("button", "head of layer 2"),
+            press("] behind the text"),
+            says("After “([)(]” there is no guess: nothing has followed “]” so far"),
+            types("your text", "((x"),
+            holds(text="((", heads=[1, 1]),
+            says("the guess is “(” with 1.00"),
+        ),
+        (types("your text", "()(]("), says("the guess is “)” with 0.50, “]” with 0.50")),
+    ),
+    Figure(
+        "mixing",
+        "architectures",
+        mixed,
+        lambda rng: {
+            "kind": str(rng.choice(["mlp_mixer", "convolution", "state_space", "recurrence", "attention"])),
+            "length": int(rng.integers(2, 13)),
+            "tokens": int(rng.integers(1, 100)),
+        },
+        (
+            says("MLP-Mixer, 9 tokens: 81 of 81 pairs by 81 free numbers"),
+            press("convolution"),
+            says("25 of 81 pairs by 3 free numbers"),
+            keys("slider", "tokens", "ArrowRight", "ArrowRight"),
+            holds(length=11),
+            finger("button", "state space"),
+            says("66 of 121 pairs by 1 free number, the share kept"),
+            pull("slider", "tokens", 0, 0),
+            holds(length=7),
+            keys("button", "recurrence", "Enter"),
+            says("28 of 49 pairs by 32 free numbers"),
+            press("Other tokens"),
+            holds(tokens=2),
+        ),
+        (
+            keys("slider", "tokens", "End"),
+            says("144 of 144 pairs by 144 free numbers"),
+            press("attention"),
+            says("144 of 144 pairs by 32 free numbers"),
+        ),
     ),
 ]

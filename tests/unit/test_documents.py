@@ -29,6 +29,7 @@ MADE = {
     "dropped/",
     "gradebook.db",
     "decisions.json",
+    "records.csv",
     ".venv/",
 }
 TREE_LINE = re.compile(r"^(?P<indent> *)(?P<name>[\w./-]+)(?:  +| (?=the ))(?P<about>\S.*)$")

@@ -6,7 +6,7 @@
 // { weakest }, the least weight that a row with something to find puts on it (null where no row has), and { lost }, the
 // number of rows without.
 
-import { button, colour, frame, html, make, paintable, plain, table } from "./shared.js";
+import { colour, frame, html, make, paintable, plain, table, writing } from "./shared.js";
 
 const LONGEST = 4; // of the texts that are all tried
 const MOST = 8; // signs in the reader's own
@@ -46,26 +46,13 @@ function render({ model, el }) {
   const right = make("svg", { role: "img" });
   const cells = table(left, { rows: names, columns: names, title: "asks for", ink: colour(0), cell: 32 });
   const paint = paintable(model, "wish", left, cells, (row, column) => `${names[row]} asks for ${names[column]}`);
-  const text = html("input", { type: "text", maxLength: MOST, size: MOST, spellcheck: false, autocomplete: "off" });
-  const known = (typed) => [...typed].filter((sign) => names.includes(sign)).slice(-MOST).join("");
-  text.addEventListener("input", () => known(text.value) && model.set("text", known(text.value)));
-  const add = names.map((sign) => {
-    const made = button(sign, () => model.set("text", known(model.get("text") + sign)));
-    made.setAttribute("aria-label", `${sign} behind the text`);
-    return made;
-  });
-  const written = html("div", { className: "control" }, html("label", {}, "your text ", text), ...add);
-  written.draw = () => {
-    if (text.value !== model.get("text")) text.value = model.get("text");
-  };
-
   frame({
     model,
     el,
     names: ["wish", "scale", "text"],
     parts: [html("div", { className: "side-by-side" }, left, right)],
     hint: "Paint on the left which sign asks for which. The scores are the scale times this table.",
-    controls: [written, plain(model, "scale", "scale", { min: 0, max: 12, step: 0.1 }, (scale) => scale.toFixed(1))],
+    controls: [writing(model, names, MOST), plain(model, "scale", "scale", { min: 0, max: 12, step: 0.1 }, (scale) => scale.toFixed(1))],
     draw({ wish, scale, text }, start) {
       const weights = weigh(signs(text), wish, scale);
       const { weakest, lost, where } = tried(wish, scale);

@@ -6,23 +6,13 @@
 // It is given `result`: { scores, weights } (keys) and { largest } (2, 11), the largest weight without and with the root
 // at the widths 1, 2, 4, ..., 1024.
 
-import { button, choice, colour, frame, make, minus, plain, slider } from "./shared.js";
+import { button, choice, colour, frame, make, minus, plain, random, slider, softmax } from "./shared.js";
 
 const MOST = 64; // keys
 const POWERS = 10;
 const WIDTHS = [...Array(POWERS + 1).keys()].map((power) => 2 ** power);
 const [WIDE, HIGH, LEFT] = [296, 100, 40];
 const FAR = 200; // where the scores' axis ends
-
-// mulberry32: the same random numbers everywhere
-function random(state) {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 // q · k for the first 1, 2, 4, ... entries of a query and of MOST keys: (11, MOST)
 function products(draw) {
@@ -36,13 +26,6 @@ function products(draw) {
     return WIDTHS.map((width) => sums[width - 1]);
   });
   return WIDTHS.map((_, power) => rows.map((row) => row[power]));
-}
-
-export function softmax(scores) {
-  const top = Math.max(...scores);
-  const shares = scores.map((score) => Math.exp(score - top));
-  const sum = shares.reduce((one, other) => one + other, 0);
-  return shares.map((share) => share / sum);
 }
 
 function render({ model, el }) {

@@ -5,6 +5,23 @@ export const colour = (place) => `var(--figure-${(place % COLOURS) + 1})`;
 export const minus = (text) => `${text}`.replaceAll("-", "−");
 export const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }; // across, down
 
+// mulberry32: the same random numbers everywhere
+export function random(state) {
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function softmax(scores) {
+  const top = Math.max(...scores);
+  const shares = scores.map((score) => Math.exp(score - top));
+  const sum = shares.reduce((one, other) => one + other, 0);
+  return shares.map((share) => share / sum);
+}
+
 export function make(name, attributes = {}, ...children) {
   const element = document.createElementNS("http://www.w3.org/2000/svg", name);
   for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
@@ -57,6 +74,22 @@ export const powers = (model, name, label, range, words) => {
   const read = () => Math.log10(model.get(name));
   return slider(label, range, read, (to) => model.set(name, 10 ** to), (at) => words(10 ** at));
 };
+
+// A text of one's own, made of at most `most` of `signs`, that the model holds under "text": typed, or built by buttons.
+export function writing(model, signs, most) {
+  const text = html("input", { type: "text", maxLength: most, size: most, spellcheck: false, autocomplete: "off" });
+  const known = (typed) => [...typed].filter((sign) => signs.includes(sign)).slice(-most).join("");
+  text.addEventListener("input", () => known(text.value) && model.set("text", known(text.value)));
+  const add = signs.map((sign) => {
+    const made = button(sign, () => model.set("text", known(model.get("text") + sign)));
+    made.setAttribute("aria-label", `${sign} behind the text`);
+    return made;
+  });
+  const draw = () => {
+    if (text.value !== model.get("text")) text.value = model.get("text");
+  };
+  return Object.assign(html("div", { className: "control" }, html("label", {}, "your text ", text), ...add), { draw });
+}
 
 // Puts a figure into `el`. `names` are what a reader changes; `draw(settings, start)` shows them and gives `result` for
 // the model, `said`, a sentence, and `done`, whether the task is. Buttons and controls may have a `draw` of their own.
@@ -112,7 +145,7 @@ export function table(svg, { rows, columns, title, ink, cell = 26, numbers }) {
   const [longest, under] = [rows, columns].map((names) => 8 + 6.5 * Math.max(...names.map((name) => name.length)));
   svg.setAttribute("viewBox", `${-longest - 4} -20 ${width + longest + 8} ${height + 26 + under}`);
   const words = (text, x, y, more) => make("text", { x, y, ...more }, text);
-  const upright = under < 20;
+  const upright = under < 22; // two characters
   svg.replaceChildren(
     words(title, width / 2, -7, { "text-anchor": "middle" }),
     ...rows.map((name, at) => words(name, -5, cell * (at + 0.5) + 4, { "text-anchor": "end" })),
