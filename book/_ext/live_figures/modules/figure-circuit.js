@@ -68,7 +68,7 @@ function render({ model, el }) {
         const numbers = weights.map((line) => line.map(number));
         const svg = maps[layer];
         fill(table(svg, { rows: shown, columns: shown, title, ink: colour(layer), cell: CELL, numbers }), weights, heads[layer] || 0.2);
-        svg.setAttribute("opacity", heads[layer] ? 1 : 0.6);
+        svg.setAttribute("opacity", heads[layer] ? 1 : 0.75);
         const under = CELL * shown.length;
         svg.setAttribute("viewBox", `-46 -20 ${under + 50} ${under + 58}`); // room for the line below
         const lines = shown.map((sign, row) => `${sign}: ${weights[row].slice(0, row + 1).map((w) => w.toFixed(2)).join(" ")}`);
