@@ -22,7 +22,7 @@ on one processor, without a graphics card: small is the point.
 1. Keep `tasks.py` and `check_form.py` beside this notebook. Type your id into the next cell.
 2. Write where you see `# YOUR CODE HERE` (replace that line and the `raise NotImplementedError()` below it) or *YOUR ANSWER
    HERE*, and add as many cells as you like. Above each question stand its two criteria, as the marker reads them.
-3. What you find goes into the dictionary `report` as well. The last cell reads it and says in a line each what is missing. It
+3. What you find goes into the dictionary `report` as well. The last cell, which you may run at any time, reads it and says in a line each what is missing. It
    checks the form only: no score is too low. A model that loses to its baseline, found out honestly, can earn all ten points.
 4. At the end choose *Restart kernel and run all cells*, read what the last cell says, save, and hand in this file. A task of your
    own comes with its data, made in the notebook from a seed.
@@ -63,7 +63,7 @@ Then answer: what is the question, and what does a score on it mean?
   does better.
 """
 
-# %% tags=["raises-exception"] nbgrader={"grade_id": "project-task-code", "solution": true}
+# %% nbgrader={"grade_id": "project-task-code", "solution": true}
 ### BEGIN SOLUTION
 data = tasks.recall(seed=7)
 seeds = [0, 1, 2, 3, 4]
@@ -99,7 +99,7 @@ Then answer: what is each part there for, and what did you choose with which dat
   what was tried.
 """
 
-# %% tags=["raises-exception"] nbgrader={"grade_id": "project-design-code", "solution": true}
+# %% nbgrader={"grade_id": "project-design-code", "solution": true}
 ### BEGIN SOLUTION
 import torch
 from torch import nn
@@ -153,7 +153,7 @@ Then answer: is your model better than the baseline?
 """
 
 
-# %% tags=["raises-exception"] nbgrader={"grade_id": "project-results-code", "solution": true}
+# %% nbgrader={"grade_id": "project-results-code", "solution": true}
 ### BEGIN SOLUTION
 def trained(seed, steps=400, batch=200):
     torch.manual_seed(seed)
@@ -205,7 +205,7 @@ Then answer: how does the model do it?
   differ, it is said.
 """
 
-# %% tags=["raises-exception"] nbgrader={"grade_id": "project-explanation-code", "solution": true}
+# %% nbgrader={"grade_id": "project-explanation-code", "solution": true}
 ### BEGIN SOLUTION
 with torch.no_grad():
     table = (models[0].W_Q @ models[0].W_K.T).numpy()
@@ -244,7 +244,7 @@ Then answer: where does it end?
 * **Criterion 10, open.** It is said what the figures do not show, and which experiment would decide it.
 """
 
-# %% tags=["raises-exception"] nbgrader={"grade_id": "project-limits-code", "solution": true}
+# %% nbgrader={"grade_id": "project-limits-code", "solution": true}
 ### BEGIN SOLUTION
 inputs, answers = data.choose
 unknown = inputs.copy()
