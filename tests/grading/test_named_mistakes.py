@@ -2,6 +2,7 @@
 
 `tests/answers/` holds them, a file for each set and an answer in each line, with what its author believed. They are
 strangers' code: it runs in the sandbox like any submission.
+`unjudged/` holds answers that wait to be judged by a person before they count.
 """
 
 from __future__ import annotations
