@@ -142,10 +142,12 @@ class Marking:
                 kept = self._undos.pop(str(asked["undo"]), None)
             if kept is None or kept[0] != place:
                 raise Refused("This cannot be undone any more.")
-            _, number, old, seen = kept
-            write_mark(self.course, name, grade_id, order[number - 1], seen, old.manual, old.comment, old.needs_manual)
-            return {"number": number}
-        number, points, comment, given = (asked.get(k) for k in ("number", "points", "comment", "given"))
+            _, there, old, seen = kept
+            write_mark(self.course, name, grade_id, order[there - 1], seen, old.manual, old.comment, old.needs_manual)
+            return {"number": there}
+        number: Any = asked.get("number")
+        points: Any = asked.get("points")
+        comment, given = asked.get("comment"), asked.get("given")
         if type(number) is not int or not 1 <= number <= len(order) or order[number - 1] not in marks:
             raise NotThere("There is no such answer (any more).")
         is_number = type(points) in (int, float) and abs(points) < 1e6

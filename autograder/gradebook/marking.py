@@ -62,8 +62,8 @@ def _marks(db: Session, name: str, grade_id: str) -> dict[str, Mark]:
             said[student] = by_hand or "", automatic or ""
     columns = Grade.auto_score, Grade.manual_score, Grade.extra_credit, Grade.needs_manual_grade, Grade.max_score
     return {
-        student: Mark(*row, *said.get(student, ("", "")))
-        for student, cell, *row in db.execute(of_cells(Grade, *columns).where(ours))
+        student: Mark(auto, manual, extra, needs, most, *said.get(student, ("", "")))
+        for student, cell, auto, manual, extra, needs, most in db.execute(of_cells(Grade, *columns).where(ours))
         if cell == grade_id
     }
 
