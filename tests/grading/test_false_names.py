@@ -89,7 +89,6 @@ def test_features_in_another_order_with_a_wrong_factor_are_not_told_of_axes(benc
 
 
 NEIGHBOURS = {
-    "nearly_equal_is_a_tie": ("ps2-self-attention", "argmax-attention-tests"),
     "same_if_anything_agrees": ("ps7-hand-designed-heads", "same-head-tests"),
 }
 
