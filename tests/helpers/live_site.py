@@ -6,10 +6,11 @@ import functools
 import http.server
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from site_server import running
 
 ROOT = Path(__file__).resolve().parents[2]
 CDN = "https://cdn.jsdelivr.net/pyodide/v0.27.7/full/"
@@ -139,13 +140,9 @@ class IsolatedHandler(Handler):
 @contextmanager
 def served(folder: Path, handler: type = Handler) -> Iterator[str]:
     """The folder at an address on this machine."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    handle = functools.partial(handler, directory=str(folder))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handle) as server, running(server):
         yield f"http://127.0.0.1:{server.server_port}/"
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def answer_cdn(context, folder: Path | None) -> None:

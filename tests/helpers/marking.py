@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 from one_mark import graded, result
+from site_server import running
 from tiny_course import SET, make_course, source_notebook, write_source
 
 from autograder.course import Course
@@ -42,14 +42,8 @@ def waiting_class(folder: Path, rubric: str = RUBRIC) -> Course:
 
 @contextmanager
 def serving(course: Course) -> Iterator[Server]:
-    with Server(course, [SET]) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server
-        finally:
-            server.shutdown()
-            thread.join()
+    with Server(course, [SET]) as server, running(server):
+        yield server
 
 
 def in_gradebook(course: Course, student: str) -> tuple[float | None, bool, str | None]:

@@ -86,13 +86,19 @@ class Server(ThreadingHTTPServer):
 
 
 @contextmanager
+def running(server: ThreadingHTTPServer) -> Iterator[None]:
+    """A server answers while the block runs."""
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.shutdown()
+        thread.join()
+
+
+@contextmanager
 def serving(folder: Path, prefix: str = "/") -> Iterator[str]:
     """The address under which ``folder`` is served while the block runs."""
-    with Server(folder, prefix) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield server.address
-        finally:
-            server.shutdown()
-            thread.join()
+    with Server(folder, prefix) as server, running(server):
+        yield server.address

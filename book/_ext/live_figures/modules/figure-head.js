@@ -6,17 +6,13 @@
 // { weakest }, the least weight that a row with something to find puts on it (null where no row has), and { lost }, the
 // number of rows without.
 
-import { colour, frame, html, make, paintable, plain, table, writing } from "./shared.js";
+import { colour, frame, html, make, paintable, plain, softmax, table, writing } from "./shared.js";
 
 const LONGEST = 4; // of the texts that are all tried
 const MOST = 8; // signs in the reader's own
 
 export function weigh(text, wish, scale) {
-  return text.map((query) => {
-    const powers = text.map((key) => Math.exp(scale * (wish[query][key] - 1))); // the largest score may be taken off
-    const sum = powers.reduce((one, other) => one + other, 0);
-    return powers.map((power) => power / sum);
-  });
+  return text.map((query) => softmax(text.map((key) => scale * wish[query][key])));
 }
 
 export function tried(wish, scale) {

@@ -4,7 +4,7 @@
 // the scaled scores are divided; optionally `task` (a sentence) and `goal` ({ below } or { above } for the output).
 // It is given `result`: { scores, weights, output }.
 
-import { ARROWS, colour, drag, frame, make, powers } from "./shared.js";
+import { ARROWS, colour, drag, frame, make, powers, softmax } from "./shared.js";
 
 const STEP = 0.1; // of an arrow key; ten times as much with Shift
 const UNIT = 62; // pixels of a unit in the plane
@@ -13,10 +13,7 @@ const REACH = [2.6, 1.5]; // how far handles go, in units
 
 export function lookup({ query, keys, values, temperature }) {
   const scores = keys.map((key) => (key[0] * query[0] + key[1] * query[1]) / Math.sqrt(query.length));
-  const most = Math.max(...scores);
-  const shares = scores.map((score) => Math.exp((score - most) / temperature));
-  const sum = shares.reduce((one, other) => one + other, 0);
-  const weights = shares.map((share) => share / sum);
+  const weights = softmax(scores.map((score) => score / temperature));
   return { scores, weights, output: weights.reduce((total, weight, place) => total + weight * values[place], 0) };
 }
 
