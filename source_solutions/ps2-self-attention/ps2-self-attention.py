@@ -1263,11 +1263,13 @@ def attention_multiplications(L, D):
 
 # %% nbgrader={"grade_id": "attention-multiplications-tests", "points": 2}
 # Examples of exercise 9: attention_multiplications
-count = attention_multiplications(1, 1)
+count = attention_multiplications(2, 3)
 assert count is not None, "attention_multiplications returned None. Is there a return?"
-assert count == 2, "One token of width 1: one multiplication for the score, one for the average. Two in all."
-assert attention_multiplications(2, 3) == 24, (
+assert count == 24, (
     "Two tokens of width 3: QK^T has 4 entries of 3 multiplications, weights V has 6 entries of 2. 24 in all."
+)
+assert attention_multiplications(1, 1) == 2, (
+    "One token of width 1: one multiplication for the score, one for the average. Two in all."
 )
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, case, check
@@ -1275,7 +1277,7 @@ from autograder.checks import agrees, case, check
 
 @check("other lengths and widths", points=1)
 def _(rng):
-    sizes = [(1, 5), (5, 1), (3, 4), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]
+    sizes = [(3, 4), (1, 5), (5, 1), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]
     agrees(attention_multiplications, cases=[case(L, D) for L, D in sizes])
 
 
