@@ -1147,6 +1147,14 @@ edited(
     says="You measure a token's difference by the length of the vector; the largest single entry, without its sign, "
     "is asked for.",
 )
+edited(
+    "permutation_gap",
+    "length_of_the_difference_of_other_pairs",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.max(np.linalg.norm((f(X[perm]) - f(X)[np.argsort(perm)]).reshape(len(perm), -1), axis=1))",
+    says="Two things: you shuffle the results backwards, or a second time; and you measure a token's difference by the "
+    "length of the vector, where the largest single entry is asked for.",
+)
 
 
 @wrong("permutation_gap", says="You divide the difference by the size of the results; it is asked for as it is.")
