@@ -1452,8 +1452,8 @@ def terms_rounded(x_i, p_i, x_j, p_j):
 
 @wrong(
     "shift_matrix",
-    says="You fit the matrix to a few positions; in wide tables these do not settle it, and it fails at all others. It "
-    "can be written down.",
+    says="You fit the matrix to a few positions; in a wide table these do not settle it, and others are moved to wrong "
+    "places. It can be written down.",
 )
 def shift_fitted_to_few_positions(delta, d):
     def rows(t):
