@@ -782,7 +782,7 @@ def softmax_over_queries(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
-    says="Your softmax runs over axis 1. That is the keys' axis only without a batch; count from the end.",
+    says="Where there is a batch, your softmax runs over axis 1; the keys' axis is the last one. Count from the end.",
 )
 def softmax_over_axis_one(Q, K, V, mask=None):
     scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
