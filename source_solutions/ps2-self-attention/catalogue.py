@@ -152,6 +152,27 @@ for exercise, prefix, root in [
     )
     edited(
         exercise,
+        f"{prefix}_scores_rounded_to_tenths",
+        PRODUCTS,
+        f"np.round({PRODUCTS}, 1)",
+        says="You round the scores to one decimal and go on with that; two decimals of all that follows are asked for.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_values_compared",
+        PRODUCTS,
+        f"Q @ V.T / {root}",
+        says="Your scores compare the queries with the values; queries are compared with keys.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_columns_first",
+        "weights = np.exp(scores)",
+        "weights = np.exp(scores) / np.exp(scores).sum(axis=0)",
+        says="You divide by the sums of the columns first and by those of the rows then; only the rows count.",
+    )
+    edited(
+        exercise,
         f"{prefix}_one_sum_for_the_map",
         "weights.sum(axis=1, keepdims=True)",
         "(weights.sum() / len(weights))",
@@ -1683,6 +1704,15 @@ def with_projections(L, D):
 )
 def with_additions(L, D):
     return L * L * (2 * D - 1) + L * D * (2 * L - 1)
+
+
+@wrong(
+    "attention_multiplications",
+    says="Two things: you count the projections, and you count additions; only the multiplications in QK^T and "
+    "weights V are asked for.",
+)
+def with_projections_and_additions(L, D):
+    return 3 * L * D * D + 2 * L * L * (2 * D - 1)
 
 
 @wrong(
