@@ -418,6 +418,21 @@ def soft_instead_of_hard(q, K, V):
     return weights / weights.sum() @ V
 
 
+@wrong("argmax_attention", says="You average all values with a softmax; here the best key takes everything.")
+def sharp_softmax(q, K, V):
+    products = 10 * (K @ q)
+    weights = np.exp(products - products.max())
+    return weights / weights.sum() @ V
+
+
+@wrong(
+    "argmax_attention",
+    says="You look for the largest product of two single entries; a key's product with the query is the sum of them.",
+)
+def largest_product_of_entries(q, K, V):
+    return V[np.argmax((K * q).max(axis=1))].copy()
+
+
 @wrong(
     "argmax_attention",
     says="You return the value of the key with the smallest product; look for the largest.",
