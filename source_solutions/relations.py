@@ -182,9 +182,10 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
     _RELATIONS[f"right everywhere but at {_places} along the last axis, counted from 0"] = _wrong_only(
         _at(-1, [_one, _other])
     )
-_BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
+_BESIDE = {says: holds for says, holds in _RELATIONS.items() if any(word in says for word in ("shape", "axes", "NaN"))}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
-_BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
+# those of the shape come first: a mean over an axis of size 1 is one, too; and what is made of a 0 may be NaN
+_BESIDE |= _RELATIONS
 # different numbers, of all wrong answers together, that a relation has to explain; of one answer twice that
 _ENOUGH = 3
 
@@ -393,4 +394,5 @@ def _first_check(answers, others, checks):
     if holding:
         begin = f"{begin}; {holding} of {len(checks)} checks hold"
     said = f"{begin}. The first that does not hold is “{name}”."
+    more = more.replace(" is wrong", " is wrong there", 1)  # in the other checks it may be more
     return f"{said} {more}".strip() if more or holding else ""

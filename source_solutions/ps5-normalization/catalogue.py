@@ -40,6 +40,13 @@ edited(
 )
 edited(
     "layer_norm",
+    "layer_mean_absolute_deviation",
+    "np.sqrt(variance + eps)",
+    "(np.abs(deviation).mean(axis=-1, keepdims=True) + eps)",
+    says="You divide by the mean of the absolute deviations; the root of the mean of their squares is needed.",
+)
+edited(
+    "layer_norm",
     "layer_divided_by_the_variance",
     "np.sqrt(variance + eps)",
     "(variance + eps)",
@@ -62,8 +69,8 @@ edited(
 edited(
     "layer_norm",
     "layer_beta_before_gamma",
-    "gamma * deviation / np.sqrt(variance + eps) + beta",
-    "gamma * (deviation / np.sqrt(variance + eps) + beta)",
+    " + beta",
+    " + gamma * beta",
     says="You add beta before you multiply by gamma; it is the other way round.",
 )
 edited(
@@ -1236,6 +1243,13 @@ edited(
     '"batch_until": 6',
     '"batch_until": 8',
     says="At step 8 one sequence is left; a variance over the batch takes at least two.",
+)
+edited(
+    "statistics_answers",
+    "statistics_counted_from_zero",
+    '"batch_until": 6',
+    '"batch_until": 5',
+    says="At the step after the one you name, several sequences still have a token; are steps counted from 1?",
 )
 edited(
     "statistics_answers",
