@@ -56,8 +56,8 @@ edited(
     "gap_shuffled_back",
     "f(X[perm]) - f(X)[perm]",
     "f(X[perm]) - f(X)[np.argsort(perm)]",
-    says="You shuffle tokens and results in different ways, one of them backwards or twice: f(X[perm]), as it comes, is "
-    "compared with f(X)[perm].",
+    says="You shuffle tokens and results in different ways, one of them backwards or twice: f(X[perm]), as it comes, "
+    "is compared with f(X)[perm].",
 )
 edited(
     "permutation_gap",
@@ -1153,8 +1153,8 @@ edited(
     "length_of_the_difference_of_other_pairs",
     "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
     "np.max(np.linalg.norm((f(X[perm]) - f(X)[np.argsort(perm)]).reshape(len(perm), -1), axis=1))",
-    says="Two things: you shuffle tokens and results in different ways, one of them backwards or twice; and you measure "
-    "a token's difference by the length of the vector, where the largest single entry is asked for.",
+    says="Two things: you shuffle tokens and results in different ways, one of them backwards or twice; and you "
+    "measure a token's difference by the length of the vector, where the largest single entry is asked for.",
 )
 
 

@@ -234,7 +234,11 @@ print(*priorities(), os.getpriority(os.PRIO_PROCESS, 0))
 try: os.setpriority(os.PRIO_PROCESS, crowd[0], 0)
 except OSError as error: print(type(error).__name__)
 for pid in crowd: os.kill(pid, 9)"""
-    assert shown(student, code, seconds=60).split() == ["19", str(os.getpriority(os.PRIO_PROCESS, 0)), "PermissionError"]
+    assert shown(student, code, seconds=60).split() == [
+        "19",
+        str(os.getpriority(os.PRIO_PROCESS, 0)),
+        "PermissionError",
+    ]
     assert student.end()["crowd"]
 
 
