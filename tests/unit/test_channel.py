@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 import json
 import math
@@ -511,3 +512,18 @@ def test_a_limit_is_not_lost_in_what_weakref_calls_back() -> None:
         del dying
         time.sleep(5)
     assert kept() is None
+
+
+def test_a_limit_is_not_lost_while_garbage_is_collected() -> None:
+    class Dying:
+        def __del__(self) -> None:
+            end = time.monotonic() + 0.3
+            while time.monotonic() < end:
+                pass
+
+    dying = Dying()
+    dying.itself = dying  # type: ignore[attr-defined]
+    with pytest.raises(OutOfTime), time_limit(0.05, again=0, clock=time.monotonic):
+        del dying
+        gc.collect()
+        time.sleep(5)
