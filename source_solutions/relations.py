@@ -146,7 +146,7 @@ _RELATIONS = {
     "right everywhere but in columns 1, 3, 5 and so on (counted from 0)": _wrong_only(_at(-1, slice(1, None, 2))),
     "right everywhere but in columns 0, 2, 4 and so on (counted from 0)": _wrong_only(_at(-1, slice(0, None, 2))),
     "right everywhere but where the right one is 0": _wrong_only(lambda x: x == 0),
-    "the right one times one and the same factor": _times(None),
+    "the right one times a factor, the same for all its numbers": _times(None),
     "the right one but for a factor, another one for each row": _times(-1),
     "the right one but for a factor, another one for each column": lambda g, r: r.ndim > 1 and _times(-2)(g, r),
     "the right one with the same number added everywhere": _plus(None),

@@ -1664,6 +1664,14 @@ def training_seeded_too_late(steps, seed):
 
 edited(
     "train_language_model",
+    "training_rows_without_seed",
+    "starts = torch.randint(len(TRAIN) - 24, (16, 1))",
+    "starts = torch.tensor(np.random.default_rng().integers(len(TRAIN) - 24, size=(16, 1)))",
+    says="A new model follows the seed in yours, and a trained one does not: what is drawn while it is trained has to "
+    "follow the seed, too. Draw with PyTorch.",
+)
+edited(
+    "train_language_model",
     "training_with_a_fixed_seed",
     "torch.manual_seed(seed)",
     "torch.manual_seed(0)",
@@ -1674,7 +1682,8 @@ edited(
     "training_on_the_validation_text",
     "rows = TRAIN[starts + torch.arange(24)]",
     "rows = VAL[starts % (len(VAL) - 24) + torch.arange(24)]",
-    says="You train on VAL; it is for looking only, or nobody knows what the model does on new text.",
+    says="Your model knows VAL better than TRAIN. Does it learn from VAL? That is for looking only, or nobody knows "
+    "what the model does on new text.",
 )
 edited(
     "train_language_model",
@@ -1716,14 +1725,16 @@ edited(
     "training_returns_the_loss",
     "return model",
     "return loss.item() if steps else 0.0",
-    says="You return a loss; the trained model is asked for.",
+    says="What you return is not the trained model alone, such as a loss or the model together with losses; return the "
+    "model and nothing else.",
 )
 edited(
     "train_language_model",
     "training_with_a_new_model_each_step",
     "optimiser.zero_grad()",
     "model = SmallModel()",
-    says="You make a new model in every step, so that nothing is kept from one to the next.",
+    says="After 200 steps your model knows hardly anything of what follows what, although the steps change it. Is a "
+    "model made anew in every step, is the step size too small, or do your rows not hold neighbouring tokens?",
 )
 
 
