@@ -2803,21 +2803,13 @@ edited(
     says='For "undecided" you name the word that is read, a column; asked is the written word, the row in which no '
     "weight reaches one half.",
 )
-LEFT_OUT, THREE_TIMES = '"left_out": int(times.argmin()) + 1,', '"three_times": int(times.argmax()) + 1,'
+THREE_TIMES = '"three_times": int(times.argmax()) + 1,'
 edited(
     "alignment_reading",
     "three_times_one_too_large",
     THREE_TIMES,
     THREE_TIMES.replace("+ 1", "+ 2"),
     says='Your "three_times" is too large by one: what has been counted from 1 already is not to be moved on again.',
-)
-edited(
-    "alignment_reading",
-    "left_out_by_the_smallest_weight",
-    LEFT_OUT,
-    '"left_out": int(alignment.min(axis=0).argmin()) + 1,',
-    says='For "left_out" you take the column with the smallest weight; look for the one in which no row has its '
-    "largest weight.",
 )
 
 

@@ -115,7 +115,9 @@ def planted_alignment(student_id):
         clear = (ordered[:, -1] - ordered[:, -2]).min() > 0.12 and np.sort(sums)[1] - sums[times == 0] > 0.15
         planted = (weights.argmax(axis=1) == columns).all() and (np.diff(columns) < 0).sum() == 1
         rows_tell = columns[place + 1] != place and highest.argmax() != times.argmax()  # columns have other numbers
-        if clear and planted and rows_tell and times[columns[spread]] == 1:
+        rows_tell = rows_tell and columns[spread] != spread
+        crosses_late = (np.diff(columns) <= 0).argmax() != place  # a word is read again before
+        if clear and planted and rows_tell and crosses_late and times[columns[spread]] == 1:
             return weights
 
 
