@@ -764,78 +764,42 @@ def read_from_zero(student_id):
     }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "crossing_by_columns",
+    '"crossing": [first + 1, first + 2],',
+    '"crossing": [int(reads[first]) + 1, int(reads[first + 1]) + 1],',
     says="Where a written word reads one before the word of its left neighbour, you took the read words' numbers for "
     '"crossing"; the numbers of the two written words, the rows, are asked for.',
 )
-def crossing_by_columns(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [int(reads[first]) + 1, int(reads[first + 1]) + 1],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "strongest_row_instead_of_column",
+    '"three_times": int(times.argmax()) + 1,',
+    '"three_times": int(alignment.max(axis=1).argmax()) + 1,',
     says='For "three_times" you named the written word whose row has the largest weight; look for the column '
     "that three rows have their largest weight in.",
 )
-def strongest_row_instead_of_column(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(weights.max(axis=1).argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "most_decided",
+    '"undecided": int(alignment.max(axis=1).argmin()) + 1,',
+    '"undecided": int(alignment.max(axis=1).argmax()) + 1,',
     says='For "undecided" you named the row with the largest weight of all: this one is the most decided.',
 )
-def most_decided(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmax()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "smallest_weight",
+    '"reads": (reads + 1).tolist(),',
+    '"reads": (alignment.argmin(axis=1) + 1).tolist(),',
     says='Your "reads" takes the smallest weight of each row; a written word reads where its weight is largest.',
 )
-def smallest_weight(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (weights.argmin(axis=1) + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
 @wrong(
@@ -2768,23 +2732,14 @@ def columns_from_zero(student_id):
     }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "rows_of_the_columns",
+    '"reads": (reads + 1).tolist(),',
+    '"reads": (alignment.argmax(axis=0) + 1).tolist(),',
     says='Your "reads" goes down the columns and has six numbers: the row in which each column is largest. Asked are '
     "seven: the column in which each row is largest.",
 )
-def rows_of_the_columns(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (weights.argmax(axis=0) + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
 edited(

@@ -115,13 +115,13 @@ class _Publisher(DisplayPublisher):
 
 # Magics that only a notebook's own kernel has and that change no result.
 KERNEL_MAGICS = ("autosave", "connect_info", "qtconsole", "edit", "less", "more", "man", "clear", "subshell")
+INSTALLERS = ("pip", "conda", "mamba", "micromamba", "uv")
 # Magics that set up a machine, and may fail on this one.
-SETUP_MAGICS = (
-    *("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode"),
-    *("pip", "conda", "mamba", "micromamba", "uv"),
-)
+SETUP_MAGICS = ("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode", *INSTALLERS)
 # Nothing can be installed without a network; pip alone takes seconds to say that what is asked for is there.
-INSTALLS = re.compile(r"\s*(sudo\s+)?((python3?\s+-m\s+)?pip3?|conda|mamba|micromamba|uv|apt|apt-get)\s+install\b")
+INSTALLS = re.compile(
+    rf"\s*(sudo\s+)?((python3?\s+-m\s+)?(pip3|{'|'.join(INSTALLERS)})|uv\s+pip|apt|apt-get)\s+install\b"
+)
 
 
 class _Compiler(CachingCompiler):
