@@ -2758,12 +2758,11 @@ edited(
     says='For "undecided" you name the word that is read, a column; asked is the written word, the row in which no '
     "weight reaches one half.",
 )
-THREE_TIMES = '"three_times": int(times.argmax()) + 1,'
 edited(
     "alignment_reading",
     "three_times_one_too_large",
-    THREE_TIMES,
-    THREE_TIMES.replace("+ 1", "+ 2"),
+    '"three_times": int(times.argmax()) + 1,',
+    '"three_times": int(times.argmax()) + 2,',
     says='Your "three_times" is too large by one: what has been counted from 1 already is not to be moved on again.',
 )
 

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from axe import violations
 from book_build import BOOK, ROOT, built, chapter, chapters
-from kept import some_always
 from live_pages import live_cells
 from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, served
 from pyodide_core import pyodide_core
@@ -358,7 +357,8 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert lost.count() == 0, "it is said once"
 
 
-@pytest.mark.parametrize("mode", some_always(["light", "dark"], []))
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["light", "dark"])
 def test_accessible_before_and_after_running_and_editing(reader, mode):
     page = reader.page
     page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
