@@ -190,6 +190,7 @@ def test_a_folded_cell_opens_for_editing_and_the_keyboard_gets_out_again(reader)
     assert reader.page.evaluate("document.activeElement.textContent") == "Run cell 2"
 
 
+@pytest.mark.slow
 def test_an_error_shows_the_readers_own_lines_and_the_session_goes_on(reader):
     cell = reader.cell(3)
     cell.edit("def f(x):\nreturn x / 0")
@@ -220,6 +221,7 @@ def test_an_error_in_an_earlier_cell_is_shown_where_it_happened(reader):
     assert first.printed() == "so far\n" and "NameError" in first.printed("error")
 
 
+@pytest.mark.slow
 def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     first, third = reader.cell(1), reader.cell(3)
     first.run()
@@ -356,7 +358,7 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert lost.count() == 0, "it is said once"
 
 
-@pytest.mark.parametrize("mode", some_always(["light", "dark"], ["light"]))
+@pytest.mark.parametrize("mode", some_always(["light", "dark"], []))
 def test_accessible_before_and_after_running_and_editing(reader, mode):
     page = reader.page
     page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)

@@ -68,7 +68,13 @@ def test_cells_do_what_they_do_in_ipython(notebook: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["%pip install numpy", "!pip3 install -q numpy", "!python -m pip install a", "!uv pip install a", "!sudo apt install b"],
+    [
+        "%pip install numpy",
+        "!pip3 install -q numpy",
+        "!python -m pip install a",
+        "!uv pip install a",
+        "!sudo apt install b",
+    ],
 )
 def test_what_would_install_something_is_not_run_and_does_not_stop_the_cell(line: str) -> None:
     (result,) = results_of("short", [f"{line}\nprint('went on')"])
