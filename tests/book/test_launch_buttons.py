@@ -95,6 +95,7 @@ def test_an_address_that_cannot_work_is_refused_in_one_line(tmp_path):
     assert "repository: url is 'attention-by-hand'; it should look like https://github.com/OWNER/NAME" in said
 
 
+@pytest.mark.slow
 def test_the_branch_holds_what_the_buttons_and_the_chapters_name():
     built()
     # the book was built just now, and other workers read it
