@@ -158,6 +158,14 @@ def mulberry32(seed: int, n: int) -> np.ndarray:
     return (mixed ^ mixed >> np.uint64(14)) / 2**32
 
 
+def attended(energies, annotations, seconds, step, factor) -> Setting:
+    scores = factor * np.array(energies[step])
+    powers = np.exp(scores - scores.max())
+    weights = powers / powers.sum()
+    middles = seconds * (np.arange(len(weights)) + 0.5)
+    return {"weights": weights, "context": weights @ np.array(annotations), "when": weights @ middles}
+
+
 def followed(tokens, heads, width, entry, back) -> Setting:
     """Where the number is found again that is marked before."""
     before = np.zeros((tokens, heads * width))
@@ -417,6 +425,29 @@ FIGURES = [
             keys("slider", "keys", "End"),
             says("Width 1024, 64 keys, with the root: scores of a size of 1"),
         ),
+    ),
+    Figure(
+        "decoder",
+        "rnn-attention",
+        attended,
+        lambda rng: {"step": int(rng.integers(9)), "factor": float(rng.uniform(0, 3))},
+        (
+            says("Step 1 of"),
+            says("The model gives this letter"),
+            keys("slider", "step", "ArrowRight", "ArrowRight"),
+            says("Step 3 of"),
+            press("Next letter"),
+            holds(step=3),
+            finger("slider", "energies times"),
+            holds(factor=lambda factor: 1.4 <= factor <= 1.6),
+            pull("slider", "step", 0, 0),
+            holds(step=lambda step: step > 3),
+            keys("slider", "step", "End"),
+            says("the end: the largest weight"),
+            press("Next letter"),
+            holds(step=0),
+        ),
+        (keys("slider", "energies times", "Home"), says("the context is the plain mean")),
     ),
     Figure(
         "split",
