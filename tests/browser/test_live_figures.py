@@ -15,7 +15,8 @@ import pytest
 from axe import COLOURS, violations
 from book_build import BOOK, HTML, chapter
 from figure_hand import Hand, press, says
-from figure_table import FIGURES, code, kept, lookup, sampled
+from figure_python import code, kept, lookup, sampled
+from figure_table import FIGURES
 from playwright.sync_api import Browser, Page, expect
 
 OVER_THE_EDGE = """el => [...el.querySelectorAll("svg *, button, input, span, p")].filter((part) => {
