@@ -83,7 +83,7 @@ function render({ model, el }) {
 
   function draw({ step, factor }, { weights: shares, context: read, when }) {
     signs.forEach((sign, at) => {
-      sign.setAttribute("fill-opacity", at > step ? 0.6 : 1);
+      sign.setAttribute("fill-opacity", at > step ? 0.7 : 1);
       sign.setAttribute("font-weight", at === step ? 700 : 400);
       sign.setAttribute("text-decoration", at === step ? "underline" : "none");
     });
@@ -107,8 +107,8 @@ function render({ model, el }) {
     names: ["step", "factor"],
     parts: [svg],
     hint:
-      `A column is a moment of ${Math.round(1000 * seconds)} ms. The dashed line is the mean time of the weights. ` +
-      `Of annotations and context ${entries} numbers are drawn: orange above zero, blue below.`,
+      `Dashed: the mean time of the weights. Of each annotation ${entries} numbers are drawn, orange above zero, blue ` +
+      "below; the context is their mean by the weights. The axis of the energies is drawn together towards its ends.",
     buttons: [next],
     controls: [
       plain(model, "step", "step", { min: 0, max: letters.length - 1, step: 1 }, (step) => `${step + 1}: ${named(step)}`),
