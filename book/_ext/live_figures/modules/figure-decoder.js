@@ -27,6 +27,7 @@ function render({ model, el }) {
   const each = WIDE / moments;
   const [sound, scores, weights, notes] = [24, 80, 180, 244]; // where panels begin
   const bottom = notes + ROW * entries;
+  const panels = [[sound, sound + 34], [scores, scores + 76], [weights, weights + 46], [notes, bottom]];
   const svg = make("svg", { viewBox: `0 -2 ${LEFT + WIDE + SIDE + 18} ${bottom + 30}`, role: "img" });
   const words = (text, x, y, anchor = "end") => svg.appendChild(make("text", { x, y, "text-anchor": anchor }, text));
   const line = (d, more) => svg.appendChild(make("path", { d, stroke: "currentColor", ...more }));
@@ -96,7 +97,7 @@ function render({ model, el }) {
       bar.setAttribute("fill", colour(read[entry] > 0 ? 1 : 0));
     });
     const x = LEFT + (each * when) / seconds;
-    cursor.setAttribute("d", `M${x} ${sound}V${bottom}`);
+    cursor.setAttribute("d", panels.map(([from, to]) => `M${x} ${from}V${to}`).join(""));
   }
 
   const named = (step) => ({ "␣": "a space", end: "the end" })[letters[step]] ?? `“${letters[step]}”`;
