@@ -1,8 +1,8 @@
 // The decoder's step: where a trained model listens while it writes a letter, and the context that it gets of it.
 //
-// The model (anywidget's contract) holds `letters` (T_y), the names of what is written, `chances` (T_y) that the trained
-// model gives them, its `energies` (T_y, T_x), its `annotations` (T_x, m), the `level` of the sound in dB (T_x), the
-// `seconds` of a moment, `step` (from 0) and `factor` of the energies (1: as trained, 0: all weights are equal);
+// The model (anywidget's contract) holds `letters` (T_y), the names of what is written, `chances` (T_y) that the
+// trained model gives them, its `energies` (T_y, T_x), its `annotations` (T_x, m), the `level` of the sound in dB (T_x),
+// the `seconds` of a moment, `step` (from 0) and `factor` of the energies (1: as trained, 0: all weights are equal);
 // optionally `task`, done with equal weights. It is given `result`: { weights (T_x), context (m), when }, the weights'
 // mean time in seconds.
 
@@ -10,7 +10,7 @@ import { button, colour, frame, make, minus, plain, softmax } from "./shared.js"
 
 const [LEFT, WIDE, SIDE] = [60, 212, 56]; // of the panels over time, and of the context beside them
 const MOST = 3; // times the energies
-const ROW = 8;
+const ROW = 6;
 
 export function attend({ energies, annotations, seconds, step, factor }) {
   const weights = softmax(energies[step].map((energy) => factor * energy));
@@ -25,10 +25,11 @@ function render({ model, el }) {
   ].map((name) => model.get(name));
   const [moments, entries] = [level.length, annotations[0].length];
   const each = WIDE / moments;
-  const [sound, scores, weights, notes] = [24, 80, 180, 244]; // where panels begin
+  const [sound, scores, weights, notes] = [22, 74, 170, 242]; // where panels begin
   const bottom = notes + ROW * entries;
-  const panels = [[sound, sound + 34], [scores, scores + 76], [weights, weights + 46], [notes, bottom]];
-  const svg = make("svg", { viewBox: `0 -2 ${LEFT + WIDE + SIDE + 18} ${bottom + 30}`, role: "img" });
+  const panels = [[sound, sound + 30], [scores, scores + 72], [weights, weights + 44], [notes, bottom]];
+  const viewBox = `0 -2 ${LEFT + WIDE + SIDE + 18} ${bottom + 22}`;
+  const svg = make("svg", { viewBox, role: "img", style: "max-width: 28rem" }); // with its sliders on one screen
   const words = (text, x, y, anchor = "end") => svg.appendChild(make("text", { x, y, "text-anchor": anchor }, text));
   const line = (d, more) => svg.appendChild(make("path", { d, stroke: "currentColor", ...more }));
   const bars = (fill) =>
@@ -42,13 +43,13 @@ function render({ model, el }) {
   const signs = letters.map((letter) => written.appendChild(make("tspan", { dx: letter === "end" ? 6 : 0 }, letter)));
   const [quiet, loud] = [Math.min(...level), Math.max(...level)];
   bars("currentColor").forEach((bar, at) => {
-    const half = 1 + (15 * (level[at] - quiet)) / (loud - quiet || 1);
-    size(bar, sound + 17 - half, sound + 17 + half);
+    const half = 1 + (13 * (level[at] - quiet)) / (loud - quiet || 1);
+    size(bar, sound + 15 - half, sound + 15 + half);
     bar.setAttribute("fill-opacity", 0.5);
   });
   const reach = MOST * Math.max(...energies.flat().map(Math.abs));
-  const energy = (value) => scores + 38 * (1 - Math.asinh(value) / Math.asinh(reach));
-  const share = (weight) => weights + 46 * (1 - weight);
+  const energy = (value) => scores + 36 * (1 - Math.asinh(value) / Math.asinh(reach));
+  const share = (weight) => weights + 44 * (1 - weight);
   const tens = [10, 100].filter((ten) => ten <= reach);
   for (const value of [...tens, 0, ...tens.map((ten) => -ten)]) {
     line(`M${LEFT} ${energy(value)}h${WIDE}`, { "stroke-opacity": 0.25 });
@@ -59,7 +60,7 @@ function render({ model, el }) {
     words(`${value}`, LEFT - 4, share(value) + 4);
   }
   words("writes", LEFT - 6, 12);
-  words("sound", LEFT - 6, sound + 21);
+  words("sound", LEFT - 6, sound + 19);
   words("energies", LEFT, scores - 7, "start");
   words("weights", LEFT, weights - 7, "start");
   words("annotations", LEFT, notes - 7, "start");
@@ -101,6 +102,11 @@ function render({ model, el }) {
   }
 
   const named = (step) => ({ "␣": "a space", end: "the end" })[letters[step]] ?? `“${letters[step]}”`;
+  const controls = [
+    plain(model, "step", "step", { min: 0, max: letters.length - 1, step: 1 }, (step) => `${step + 1}: ${named(step)}`),
+    plain(model, "factor", "energies times", { min: 0, max: MOST, step: 0.1 }, (factor) => factor.toFixed(1)),
+  ];
+  for (const control of controls) control.firstChild.style.minWidth = "9.5em"; // no word moves a slider under the hand
   const next = button("Next letter", () => model.set("step", (model.get("step") + 1) % letters.length));
   frame({
     model,
@@ -108,24 +114,22 @@ function render({ model, el }) {
     names: ["step", "factor"],
     parts: [svg],
     hint:
-      `Dashed: the mean time of the weights. Of each annotation ${entries} numbers are drawn, orange above zero, blue ` +
-      "below; the context is their mean by the weights. The axis of the energies is drawn together towards its ends.",
+      `Dashed: the mean time of the weights. Of each annotation ${entries} numbers are drawn, orange above zero, ` +
+      "blue below; the context is their mean by the weights. The axis of the energies is compressed towards its ends.",
     buttons: [next],
-    controls: [
-      plain(model, "step", "step", { min: 0, max: letters.length - 1, step: 1 }, (step) => `${step + 1}: ${named(step)}`),
-      plain(model, "factor", "energies times", { min: 0, max: MOST, step: 0.1 }, (factor) => factor.toFixed(1)),
-    ],
+    controls,
     draw(now) {
       const result = attend({ energies, annotations, seconds, ...now });
       draw(now, result);
       const top = Math.max(...result.weights);
-      const at = seconds * (result.weights.indexOf(top) + 0.5);
+      const at = (seconds * (result.weights.indexOf(top) + 0.5)).toFixed(2);
       const heard = now.factor
-        ? `the largest weight, ${top.toFixed(2)}, is at ${at.toFixed(2)} s, the mean time is ${result.when.toFixed(2)} s`
+        ? `the largest weight, ${top.toFixed(2)}, is at ${at} s, the mean time is ${result.when.toFixed(2)} s`
         : `all weights are ${top.toFixed(2)}, and the context is the plain mean`;
-      const chance = now.factor === 1 ? ` The model gives this letter ${chances[now.step].toFixed(2)}.` : "";
+      const likely = chances[now.step].toFixed(2);
+      const chance = now.factor === 1 ? ` The model gives this letter a probability of ${likely}.` : "";
       const said = `Step ${now.step + 1} of ${letters.length}, ${named(now.step)}: ${heard}.${chance}`;
-      svg.setAttribute("aria-label", `a sound over time with energies, weights and annotations, and their context. ${said}`);
+      svg.setAttribute("aria-label", `a sound with energies, weights, annotations over time, and the context. ${said}`);
       return { result, said, done: now.factor === 0 };
     },
   });
