@@ -1,10 +1,10 @@
 // The decoder's step: where a trained model listens while it writes a letter, and the context that it gets of it.
 //
 // The model (anywidget's contract) holds `letters` (T_y), the names of what is written, `chances` (T_y) that the
-// trained model gives them, its `energies` (T_y, T_x), its `annotations` (T_x, m), the `level` of the sound in dB (T_x),
-// the `seconds` of a moment, `step` (from 0) and `factor` of the energies (1: as trained, 0: all weights are equal);
-// optionally `task`, done with equal weights. It is given `result`: { weights (T_x), context (m), when }, the weights'
-// mean time in seconds.
+// trained model gives them, its `energies` (T_y, T_x), its `annotations` (T_x, m), the `level` of the sound in dB
+// (T_x), the `seconds` of a moment, `step` (from 0) and `factor` of the energies (1: as trained, 0: all weights are
+// equal); optionally `task`, done with equal weights. It is given `result`: { weights (T_x), context (m), when }, the
+// weights' mean time in seconds.
 
 import { button, colour, frame, make, minus, plain, softmax } from "./shared.js";
 
