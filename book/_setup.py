@@ -68,7 +68,7 @@ def heatmap(
 def seeds(n, offset=0):
     """n seeds; BOOK_SEEDS=3 in the environment moves all chapters' at once.
 
-    BOOK_RUNS=2 gives two at most: enough to see that a chapter runs.
+    BOOK_RUNS=1 gives one: enough to see that a chapter runs.
     """
     first = 10_000 * int(environ.get("BOOK_SEEDS", "0")) + offset
     return range(first, first + min(n, int(environ.get("BOOK_RUNS", n))))
