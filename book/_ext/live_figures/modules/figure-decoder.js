@@ -29,7 +29,8 @@ function render({ model, el }) {
   const bottom = notes + ROW * entries;
   const panels = [[sound, sound + 30], [scores, scores + 72], [weights, weights + 44], [notes, bottom]];
   const viewBox = `0 -2 ${LEFT + WIDE + SIDE + 18} ${bottom + 22}`;
-  const svg = make("svg", { viewBox, role: "img", style: "margin: auto; max-width: 28rem" }); // with its sliders on one screen
+  // no larger, so that it stands on one screen with its sliders
+  const svg = make("svg", { viewBox, role: "img", style: "margin: auto; max-width: 28rem" });
   const words = (text, x, y, anchor = "end") => svg.appendChild(make("text", { x, y, "text-anchor": anchor }, text));
   const line = (d, more) => svg.appendChild(make("path", { d, stroke: "currentColor", ...more }));
   const bars = (fill) =>
