@@ -19,7 +19,7 @@ from kept import alone, digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
-SHORT = "SHORT_BOOK" in os.environ  # `make test` reads a book in which each experiment was run once
+SHORT = "SHORT_BOOK" in os.environ  # `make test` reads a book with a fifth of the runs
 BUILD = ROOT / "_build" / "short" / "_build" if SHORT else ROOT / "_build"
 HTML = BUILD / "html"
 FINGERPRINT = BUILD / ".book-sources"
