@@ -6,6 +6,7 @@ A figure is a row of ``FIGURES`` in ``figure_table``; all take the same walk.
 from __future__ import annotations
 
 import gzip
+import json
 import re
 from collections.abc import Iterator
 
@@ -14,7 +15,8 @@ import pytest
 from axe import COLOURS, violations
 from book_build import BOOK, HTML, chapter
 from figure_hand import Hand, press, says
-from figure_table import FIGURES, code, kept, lookup, sampled
+from figure_python import code, kept, lookup, sampled
+from figure_table import FIGURES
 from kept import some_always
 from playwright.sync_api import Browser, Page, expect
 
@@ -131,6 +133,8 @@ def test_figures_start_as_their_chapters_cells():
     cell = code("small-language-model", "nucleus = np.where")
     found = sampled(**start["sampling"])
     assert np.allclose(found["drawn"][0], cell["nucleus"]) and np.allclose(found["chances"][0], cell["chances"])
+    listened = json.loads(chapter("rnn-attention").value("decoder_step"))
+    assert all(start["decoder"][name] == listened[name] for name in ("energies", "annotations", "seconds"))
     head = code("hand-designed-heads", "def signs(", "def softmax_rows(", "def partner_head(", "def examine(")
     assert head["text"] == start["head"]["text"] and start["head"]["scale"] == 7
 

@@ -126,8 +126,9 @@ class Page:
         return [float(number) for number in self.value(name).replace("−", "-").strip("()").split(",")]
 
     def shown(self, name: str) -> bool:
-        """Whether the prose uses this glued value."""
-        return re.search(rf"\{{glue:text\}}`{re.escape(name)}(:[^`]*)?`", self.source) is not None
+        """Whether the prose uses this glued value, or a figure to take hold of starts with it."""
+        uses = rf"\{{glue:text\}}`{re.escape(name)}(:[^`]*)?`|^:from: {re.escape(name)}$"
+        return re.search(uses, self.source, re.MULTILINE) is not None
 
     def printed(self, fragment: str) -> str:
         """What the one cell whose source contains ``fragment`` printed."""

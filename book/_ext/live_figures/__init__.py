@@ -3,14 +3,16 @@
 ``{live-figure} NAME`` puts the module ``modules/figure-NAME.js`` into the page. What modules share is in
 ``modules/shared.js`` and is written into each, so that the site's files keep to anywidget's front-end contract (one
 file with ``export default { render({ model, el }) }``) and run in Jupyter through anywidget and in MyST's own
-``{anywidget}`` directive too. The directive's body is what the model starts with, in JSON. It stands behind the cell
-that draws the figure as it is printed, and the module is loaded when that comes into sight. Where the cell shows
-nothing but its drawing (``remove-input``) the module takes its place on the screen; without JavaScript and on paper the
-drawing stays. A figure that no cell draws has a still form in ``still.py``.
+``{anywidget}`` directive too. The directive's body is what the model starts with, in JSON; ``:from:`` names more of it
+that a cell has put, as JSON. It stands behind the cell that draws the figure as it is printed, and the module is loaded
+when that comes into sight. Where the cell shows nothing but its drawing (``remove-input``) the module takes its place
+on the screen; without JavaScript and on paper the drawing stays. A figure that no cell draws has a still form in
+``still.py``.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from html import escape
@@ -19,6 +21,8 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from myst_nb.core.variables import RetrievalError
+from myst_nb.ext.glue.utils import retrieve_glue_data
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
@@ -34,11 +38,11 @@ class live_figure(nodes.General, nodes.Element):
 
 
 class LiveFigure(SphinxDirective):
-    """``{live-figure} NAME`` with ``:label:``, what the figure is, and JSON as its body."""
+    """``{live-figure} NAME`` with ``:label:``, what the figure is, and JSON as its body; ``:from:`` adds a cell's."""
 
     required_arguments = 1
     has_content = True
-    option_spec: ClassVar = {"label": directives.unchanged_required}
+    option_spec: ClassVar = {"label": directives.unchanged_required, "from": directives.unchanged_required}
 
     def run(self) -> list[nodes.Node]:
         name = self.arguments[0]
@@ -46,9 +50,18 @@ class LiveFigure(SphinxDirective):
             raise self.error(f"there is no live figure {name!r}: {MODULES} holds no figure-{name}.js")
         try:
             start = json.loads("\n".join(self.content) or "{}")
+            if "from" in self.options:
+                start |= json.loads(ast.literal_eval(self.put(self.options["from"])))
         except ValueError as error:
             raise self.error(f"what the live figure {name!r} starts with is no JSON: {error}") from error
         return [live_figure(module=f"figure-{name}.js", start=start, label=self.options.get("label", name))]
+
+    def put(self, name: str) -> str:
+        """What a cell of this page has put under a name, as Python writes it."""
+        try:
+            return str(retrieve_glue_data(self.state.document, name).data["text/plain"])
+        except RetrievalError as error:
+            raise self.error(f"no cell of this page has put {name!r}") from error
 
 
 def visit_figure(self: HTML5Translator, node: live_figure) -> None:
