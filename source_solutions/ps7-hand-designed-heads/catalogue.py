@@ -2601,23 +2601,23 @@ edited(
     "content_root_of_three",
     "ENOUGH * np.sqrt(n_tokens) * own",
     "ENOUGH * np.sqrt(3) * own",
-    says="With few kinds your gap is large enough, with many it is not: scores are divided by the root of d_qk, and "
-    "where d_qk grows with n_tokens, your numbers have to grow with it.",
+    says="With many kinds your gap is too small: scores are divided by the root of d_qk, and where d_qk grows with "
+    "n_tokens, your numbers have to grow with it.",
 )
 edited(
     "content_head",
     "content_gap_for_four",
     "ENOUGH * np.sqrt(n_tokens) * own",
     "np.log(99 * 3) * np.sqrt(n_tokens) * own",
-    says="In sequences up to length 4 your gap is large enough, in longer ones it is too small, even with few kinds: a "
-    "right key has to be ahead by about ln(99 · the number of wrong keys), of which there are up to 11.",
+    says="In longer sequences your gap is too small, even with few kinds: a right key has to be ahead by about "
+    "ln(99 · the number of wrong keys), of which there are up to 11.",
 )
 
 
 @wrong(
     "content_head",
-    says="Some kinds score as high with another kind as with themselves in your head, such as a with c among three. "
-    "(Where codes are of 0 and 1, one may be contained in another.) Each kind has to score highest with itself.",
+    says="Some kinds score as high with another kind as with themselves in your head. (Where codes are of 0 and 1, one "
+    "may be contained in another.) Each kind has to score highest with itself.",
 )
 def content_binary_codes(n_tokens):
     bits = int(np.ceil(np.log2(n_tokens + 1)))
@@ -2652,8 +2652,8 @@ edited(
     "position_gap_for_four",
     "= ENOUGH  #",
     "= np.log(99 * 3)  #",
-    says="In sequences up to length 4 your gap is large enough, in longer ones it is too small: the first place has "
-    "to be ahead by about ln(99 · the number of other places).",
+    says="In longer sequences your gap is too small: the first place has to be ahead by about ln(99 · the number of "
+    "other places).",
 )
 edited(
     "position_head",
@@ -2674,17 +2674,17 @@ edited(
     "variant_head",
     "variant_shared_with_its_own_place",
     "table = -np.abs(key - target)",
-    "table = -np.abs(key - target) * (query != key)",
-    says="Each token shares its attention between the place that was drawn for you and its own. Its own should score "
-    "lower, unless it is that place.",
+    "table = -np.abs(key - np.minimum(target, max_len - 1)) * (query != key)",
+    says="Each token's own place scores as high in your head as the one that was drawn for you, or higher. It should "
+    "score lower, unless it is that place.",
 )
 edited(
     "variant_head",
     "variant_hands_on_the_place",
     "W_V = np.eye(n_tokens + max_len, n_tokens)",
     "W_V = np.vstack([np.zeros((n_tokens, n_tokens)), np.eye(max_len, n_tokens)])",
-    says="Your attention is right, but what comes out is not the token looked at, as if W_V handed on its place. Its "
-    "rows for the tokens should hand the token on, and those for the positions nothing.",
+    says="What comes out is not the token looked at; it is as if W_V handed on its place. The rows of W_V for the "
+    "tokens should hand the token on, and those for the positions nothing.",
 )
 
 
@@ -2717,8 +2717,8 @@ class learned_places_counted_on:
 
 @wrong(
     "unique_head",
-    says="Begin is hardly ahead of a single token, at least with three kinds and more, so that the output of a token "
-    "that occurs once is about zero. Is a step added before the division by the root of d_qk? That makes it smaller.",
+    says="The output of a token that occurs once is not clearly positive, at least with three kinds and more. Is begin "
+    "far enough ahead of a single token? A step that is added before the division by the root of d_qk shrinks in it.",
 )
 def unique_step_before_the_root(n_tokens):
     size = n_tokens + 1
@@ -2729,8 +2729,8 @@ def unique_step_before_the_root(n_tokens):
 
 @wrong(
     "induction_circuit",
-    says="Your first head writes where the tokens themselves stand, so that a row no longer tells its token from the "
-    "one before it. Columns in which `positions` is zero are free for what head 1 writes.",
+    says="Your second head does not tell a row's token from the one before it. Does your first head write where the "
+    "tokens themselves stand? Columns in which `positions` is zero are free for what it writes.",
 )
 def induction_written_and_read_over_the_token(n_tokens, max_len):
     kinds, places = n_tokens + 1, max_len + 1
@@ -2790,6 +2790,6 @@ edited(
     "induction_default_without_its_root",
     "W_Q2[token, n_tokens] = scale",
     "W_Q2[token, n_tokens] = ENOUGH",
-    says="Begin is ahead of wrong keys in your second head, but not always far enough for a token that is new: after "
-    "the division by the root of d_qk it has to be ahead by about ln(99 · the number of wrong keys).",
+    says="Your second head looks at the right keys, but not everywhere with enough of its attention. Is begin far "
+    "enough ahead of wrong keys for a token that is new? Its score is divided by the root of d_qk, too.",
 )
