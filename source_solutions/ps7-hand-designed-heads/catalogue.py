@@ -2787,9 +2787,9 @@ def induction_later_is_better(n_tokens, max_len):
 
 edited(
     "induction_circuit",
-    "induction_default_without_its_root",
+    "induction_ahead_by_too_little",
     "W_Q2[token, n_tokens] = scale",
     "W_Q2[token, n_tokens] = ENOUGH",
-    says="Your second head looks at the right keys, but not everywhere with enough of its attention. Is begin far "
-    "enough ahead of wrong keys for a token that is new? Its score is divided by the root of d_qk, too.",
+    says="Your second head looks at the right keys, but not always with enough of its attention: after the division by "
+    "the root of d_qk right keys have to be far enough ahead of begin, and begin far enough ahead of wrong keys.",
 )
