@@ -391,7 +391,7 @@ edited(
     "content_values_scaled",
     '"W_V": own}',
     '"W_V": ENOUGH * own}',
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "content_head",
@@ -627,7 +627,7 @@ edited(
     "position_values_scaled",
     "W_V = np.eye(n_tokens + max_len, n_tokens)",
     "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "position_head",
@@ -886,7 +886,7 @@ edited(
     "variant_values_scaled",
     "W_V = np.eye(n_tokens + max_len, n_tokens)",
     "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "variant_head",
