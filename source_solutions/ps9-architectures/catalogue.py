@@ -2477,7 +2477,7 @@ def kernel_cut_to_the_text(kind, numbers):
 
 @wrong(
     "conv_output_size",
-    says="The last place where the kernel fits is left out: it may start there, too.",
+    says="Where the kernel just fits at the right end, this last place is left out: it may start there, too.",
 )
 def size_without_the_last_start(n, kernel, stride=1, padding=0):
     return max(1, len(range(0, n + 2 * padding - kernel, stride)))
