@@ -2678,14 +2678,6 @@ edited(
     says="Each token's own place scores as high in your head as the one that was drawn for you, or higher. It should "
     "score lower, unless it is that place.",
 )
-edited(
-    "variant_head",
-    "variant_hands_on_the_place",
-    "W_V = np.eye(n_tokens + max_len, n_tokens)",
-    "W_V = np.vstack([np.zeros((n_tokens, n_tokens)), np.eye(max_len, n_tokens)])",
-    says="What comes out is not the token looked at; it is as if W_V handed on its place. The rows of W_V for the "
-    "tokens should hand the token on, and those for the positions nothing.",
-)
 
 
 @wrong(
