@@ -391,7 +391,7 @@ edited(
     "content_values_scaled",
     '"W_V": own}',
     '"W_V": ENOUGH * own}',
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "content_head",
@@ -627,7 +627,7 @@ edited(
     "position_values_scaled",
     "W_V = np.eye(n_tokens + max_len, n_tokens)",
     "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "position_head",
@@ -886,7 +886,7 @@ edited(
     "variant_values_scaled",
     "W_V = np.eye(n_tokens + max_len, n_tokens)",
     "W_V = ENOUGH * np.eye(n_tokens + max_len, n_tokens)",
-    says="Your attention is right and your outputs are too large: what comes out should be the one-hot row itself.",
+    says="Your outputs are too large: what comes out should be the one-hot row itself.",
 )
 edited(
     "variant_head",
@@ -2592,3 +2592,196 @@ def position_last_of_sequence(n_tokens, max_len):
     W_Q[:n_tokens], W_K[n_tokens] = ENOUGH, 1
     positions = np.arange(max_len, dtype=float)[:, None]
     return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 1, n_tokens), "positions": positions}
+
+
+# ----------------------------------------------- mistakes that a third collection of answers brought
+
+edited(
+    "content_head",
+    "content_root_of_three",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "ENOUGH * np.sqrt(3) * own",
+    says="With many kinds your gap is too small: scores are divided by the root of d_qk, and where d_qk grows with "
+    "n_tokens, your numbers have to grow with it.",
+)
+edited(
+    "content_head",
+    "content_gap_for_four",
+    "ENOUGH * np.sqrt(n_tokens) * own",
+    "np.log(99 * 3) * np.sqrt(n_tokens) * own",
+    says="In longer sequences your gap is too small, even with few kinds: a right key has to be ahead by about "
+    "ln(99 · the number of wrong keys), of which there are up to 11.",
+)
+
+
+@wrong(
+    "content_head",
+    says="Some kinds score as high with another kind as with themselves in your head. (Where codes are of 0 and 1, one "
+    "may be contained in another.) Each kind has to score highest with itself.",
+)
+def content_binary_codes(n_tokens):
+    bits = int(np.ceil(np.log2(n_tokens + 1)))
+    codes = np.array([[token >> bit & 1 for bit in range(bits)] for token in range(1, n_tokens + 1)], dtype=float)
+    return {"W_Q": ENOUGH * np.sqrt(bits) * codes, "W_K": codes, "W_V": np.eye(n_tokens)}
+
+
+@wrong(
+    "content_head",
+    says="Your tokens do not look at themselves; a token is one of its own kind, itself included.",
+)
+def content_not_itself(n_tokens):
+    d = n_tokens + 12
+    W_Q = ENOUGH * np.sqrt(d) * np.diag([1.0] * n_tokens + [-3.0] * 12)
+    return {"W_Q": W_Q, "W_K": np.eye(d), "W_V": np.eye(d, n_tokens), "positions": np.eye(12)}
+
+
+@wrong(
+    "position_head",
+    says="All tokens but the first look at the first place in your head; the first token looks everywhere alike, as "
+    "if it asked for nothing. (Is a query made of the number of its place, which is 0 there?) Every token should ask.",
+)
+def position_first_asks_nothing(n_tokens, max_len):
+    W_Q, W_K = np.zeros((n_tokens + 1, 1)), np.zeros((n_tokens + 1, 1))
+    W_Q[n_tokens], W_K[n_tokens] = ENOUGH, -1
+    positions = np.arange(max_len, dtype=float)[:, None]
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 1, n_tokens), "positions": positions}
+
+
+edited(
+    "position_head",
+    "position_gap_for_four",
+    "= ENOUGH  #",
+    "= np.log(99 * 3)  #",
+    says="In longer sequences your gap is too small: the first place has to be ahead by about ln(99 · the number of "
+    "other places).",
+)
+edited(
+    "position_head",
+    "position_values_too_small",
+    "W_V = np.eye(n_tokens + max_len, n_tokens)",
+    "W_V = np.eye(n_tokens + max_len, n_tokens) / n_tokens",
+    says="Your outputs are too small where there are several kinds: what comes out should be the one-hot row itself.",
+)
+edited(
+    "variant_head",
+    "variant_off_by_one",
+    '{"second": 1, "previous": query - 1, "last": max_len}[VARIANT]',
+    '{"second": 2, "previous": query - 2, "last": max_len - 2}[VARIANT]',
+    says="Your head looks one place beside the wanted one, at least in sequences as long as the table. Places are "
+    "counted from 0, and the last one is max_len - 1.",
+)
+edited(
+    "variant_head",
+    "variant_shared_with_its_own_place",
+    "table = -np.abs(key - target)",
+    "table = -np.abs(key - np.minimum(target, max_len - 1)) * (query != key)",
+    says="Each token's own place scores as high in your head as the one that was drawn for you, or higher. It should "
+    "score lower, unless it is that place.",
+)
+
+
+@wrong(
+    "score_gap",
+    says="Two things: you take the mean of the right scores, where the lowest counts; and you leave a query's own key "
+    "out of the wrong ones.",
+)
+def gap_of_the_mean_without_the_own_key(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    wrong_ones = ~right & ~np.eye(len(X), dtype=bool)
+    pairs = [(row[good], row[bad]) for row, good, bad in zip(scores, right, wrong_ones)]
+    return min((good.mean() - bad.max() for good, bad in pairs if len(good) and len(bad)), default=np.inf)
+
+
+@wrong(
+    "LearnedHead",
+    says="You count places on through the batch, so that only the first sequence begins at place 0; every one does.",
+    based_on="LearnedHead",
+)
+class learned_places_counted_on:
+    def forward(self, X):
+        if self.positions is not None:
+            places = torch.arange(X.shape[:-1].numel()).remainder(self.positions.num_embeddings)
+            X = torch.cat([X, self.positions(places.reshape(X.shape[:-1]))], dim=-1)
+        Q, K, V = self.W_Q(X), self.W_K(X), self.W_V(X)
+        weights = torch.softmax(Q @ K.transpose(-1, -2) / Q.shape[-1] ** 0.5, dim=-1)
+        return (weights @ V, weights)
+
+
+@wrong(
+    "unique_head",
+    says="The output of a token that occurs once is not clearly positive, at least with three kinds and more. Is begin "
+    "far enough ahead of a single token? A step that is added before the division by the root of d_qk shrinks in it.",
+)
+def unique_step_before_the_root(n_tokens):
+    size = n_tokens + 1
+    W_Q = np.sqrt(size) * ENOUGH * np.eye(size)
+    W_Q[:n_tokens, n_tokens] = np.sqrt(size) * ENOUGH + np.log(1.2)
+    return {"W_Q": W_Q, "W_K": np.eye(size), "W_V": np.array([[-1.0]] * n_tokens + [[1.0]])}
+
+
+@wrong(
+    "induction_circuit",
+    says="Your second head does not tell a row's token from the one before it. Does your first head write where the "
+    "tokens themselves stand? Columns in which `positions` is zero are free for what it writes.",
+)
+def induction_written_and_read_over_the_token(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[kinds:], W_K1[kinds:] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1), np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:kinds, :kinds] = np.eye(kinds)
+    W_Q2, W_K2 = np.zeros((2, d, kinds))
+    W_Q2[:n_tokens] = 2 * ENOUGH * np.sqrt(kinds) * np.eye(n_tokens, kinds)
+    W_Q2[:n_tokens, n_tokens] = ENOUGH * np.sqrt(kinds)
+    W_K2[:kinds] = np.eye(kinds)
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places),
+    }
+
+
+@wrong(
+    "induction_circuit",
+    says="Your second head looks at the right tokens, but not at all of them alike, so that the output is not their "
+    "mean: right keys need one and the same score, wherever they stand.",
+)
+def induction_later_is_better(n_tokens, max_len):
+    kinds, places = n_tokens + 1, max_len + 1
+    d = kinds + places + n_tokens
+    place, before = slice(kinds, kinds + places), slice(kinds + places, None)
+    W_Q1, W_K1 = np.zeros((2, d, places))
+    W_Q1[place], W_K1[place] = ENOUGH * np.sqrt(places) * np.eye(places, k=-1), np.eye(places)
+    W_V1 = np.zeros((d, d))
+    W_V1[:n_tokens, before] = np.eye(n_tokens)
+    W_Q2, W_K2 = np.zeros((2, d, kinds + 1))
+    root = np.sqrt(kinds + 1)
+    W_Q2[:n_tokens, :n_tokens] = 2 * ENOUGH * root * np.eye(n_tokens)
+    W_Q2[:n_tokens, n_tokens:] = ENOUGH * root, root
+    W_K2[before, :n_tokens] = np.eye(n_tokens)
+    W_K2[n_tokens, n_tokens] = 1
+    W_K2[place, kinds] = ENOUGH / 2 * np.arange(places) / places
+    return {
+        "W_Q1": W_Q1,
+        "W_K1": W_K1,
+        "W_V1": W_V1,
+        "W_Q2": W_Q2,
+        "W_K2": W_K2,
+        "W_V2": np.eye(d, n_tokens),
+        "positions": np.eye(places, places + n_tokens),
+    }
+
+
+edited(
+    "induction_circuit",
+    "induction_ahead_by_too_little",
+    "W_Q2[token, n_tokens] = scale",
+    "W_Q2[token, n_tokens] = ENOUGH",
+    says="Your second head looks at the right keys, but not always with enough of its attention: after the division by "
+    "the root of d_qk right keys have to be far enough ahead of begin, and begin far enough ahead of wrong keys.",
+)

@@ -2112,14 +2112,16 @@ edited(
     "mixing_kernel_looks_back_only",
     "k=place - middle",
     "k=place - len(w) + 1",
-    says="Your kernel ends at the token itself; it reaches as far ahead as it reaches back.",
+    says="Your kernel of three numbers ends at the token itself. The middle of a kernel belongs to the token, so that "
+    "it reaches as far ahead as it reaches back.",
 )
 edited(
     "mixing_matrix",
     "mixing_kernel_begins_at_the_token",
     "k=place - middle",
     "k=place",
-    says="Your kernel begins at the token itself; it reaches as far back as it reaches ahead.",
+    says="Your kernel of three numbers begins at the token itself. The middle of a kernel belongs to the token, so "
+    "that it reaches as far back as it reaches ahead.",
 )
 
 
@@ -2471,3 +2473,213 @@ def kernel_cut_to_the_text(kind, numbers):
     S = np.where(np.tri(len(numbers)) > 0, numbers, -np.inf)
     S = np.exp(S - S.max(-1)[:, None])
     return S / S.sum(-1)[:, None]
+
+
+@wrong(
+    "conv_output_size",
+    says="Where the kernel just fits at the right end, this last place is left out: it may start there, too.",
+)
+def size_without_the_last_start(n, kernel, stride=1, padding=0):
+    return max(1, len(range(0, n + 2 * padding - kernel, stride)))
+
+
+@wrong(
+    "parameter_count",
+    says="Two things: the biases of your convolutions are missing, and a linear layer has a single one; there is one "
+    "for each output (channel).",
+)
+def count_one_bias_per_linear_layer(layers):
+    total = 0
+    for kind, *sizes in layers:
+        if kind == "conv":
+            total += sizes[0] * sizes[1] * sizes[2] ** 2
+        elif kind == "linear":
+            total += sizes[0] * sizes[1] + 1
+    return total
+
+
+@wrong(
+    "parameter_count",
+    says="In a list of several layers you leave out the biases of the last one; it has them like the others.",
+)
+def count_no_bias_in_the_last_layer(layers):
+    total = 0
+    for place, (kind, *sizes) in enumerate(layers):
+        bias = place == 0 or place < len(layers) - 1
+        if kind == "conv":
+            total += sizes[1] * (sizes[0] * sizes[2] ** 2 + bias)
+        elif kind == "linear":
+            total += sizes[1] * (sizes[0] + bias)
+    return total
+
+
+@wrong(
+    "pooled_cnn",
+    says="Your first pooling moves by 1 pixel and your second takes windows of 4 × 4; both take windows of 2 × 2 and "
+    "move by 2.",
+)
+def pooled_by_one_and_by_four():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(2, stride=1),
+        nn.Conv2d(8, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(4, stride=4),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn",
+    says="Two things: your activations are leaky, where a plain ReLU is asked for; and you pad with the image's own "
+    "pixels, where padding is with zeros.",
+)
+def pooled_with_leaky_relu_and_reflections():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1, padding_mode="reflect"),
+        nn.LeakyReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3),
+        nn.LeakyReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.LeakyReLU(),
+        nn.Linear(320, 120),
+        nn.LeakyReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "pooled_cnn",
+    says="Both of your convolutions are padded, and of the 7 × 7 numbers that come out you keep 6 × 6; the second has "
+    "no padding.",
+)
+class PooledAndCutToSix(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3, padding=1)
+        self.wide, self.middle, self.last = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = nn.functional.max_pool2d(self.first(x).relu(), 2)
+        x = nn.functional.max_pool2d(self.second(x).relu(), 2)[:, :, :6, :6]
+        return self.last(self.middle(self.wide(x.flatten(1)).relu()).relu())
+
+
+@wrong(
+    "strided_cnn",
+    says="A max pooling of windows of 3 × 3 stands behind your first convolution; there is no pooling of any kind.",
+)
+def strided_and_pooled_by_one():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.MaxPool2d(3, stride=1, padding=1),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.ReLU(),
+        nn.Linear(320, 120),
+        nn.ReLU(),
+        nn.Linear(120, 4),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="The padding stands in your second convolution, and of the 7 × 7 numbers that come out you keep 6 × 6; it "
+    "belongs to the first convolution.",
+)
+class StridedPaddedLate(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3, stride=2), nn.Conv2d(8, 16, 3, stride=2, padding=1)
+        self.wide, self.middle, self.last = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = self.second(self.first(x).relu()).relu()[:, :, :6, :6]
+        return self.last(self.middle(self.wide(x.flatten(1)).relu()).relu())
+
+
+@wrong(
+    "strided_cnn",
+    says="Of your convolutions' outputs you keep every second one from the second on; a convolution with stride 2 "
+    "begins with the first.",
+)
+class StridedFromTheSecond(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3, padding=1), nn.Conv2d(8, 16, 3)
+        self.wide, self.middle, self.last = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = self.first(x).relu()[:, :, 1::2, 1::2]
+        x = self.second(x).relu()[:, :, 1::2, 1::2]
+        return self.last(self.middle(self.wide(x.flatten(1)).relu()).relu())
+
+
+@wrong(
+    "strided_cnn",
+    says="Two things: there is no ReLU behind your linear layers, so that the three together are no more than one; and "
+    "your network ends in a log-softmax, where logits are asked for.",
+)
+def strided_linear_layers_bare_and_log_softmax():
+    return nn.Sequential(
+        nn.Conv2d(1, 8, 3, stride=2, padding=1),
+        nn.ReLU(),
+        nn.Conv2d(8, 16, 3, stride=2),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(576, 320),
+        nn.Linear(320, 120),
+        nn.Linear(120, 4),
+        nn.LogSoftmax(dim=1),
+    )
+
+
+@wrong(
+    "strided_cnn",
+    says="Your second convolution has a dilation of 2, and you keep the 6 × 6 numbers in the middle; it should move "
+    "by 2 pixels at a time (stride).",
+)
+class StridedWithDilation(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(1, 8, 3, stride=2, padding=1), nn.Conv2d(8, 16, 3, dilation=2)
+        self.wide, self.middle, self.last = nn.Linear(576, 320), nn.Linear(320, 120), nn.Linear(120, 4)
+
+    def forward(self, x):
+        x = self.second(self.first(x).relu()).relu()[:, :, 2:8, 2:8]
+        return self.last(self.middle(self.wide(x.flatten(1)).relu()).relu())
+
+
+@wrong(
+    "path_length",
+    says="Your reach doubles from layer to layer, as with dilated convolutions; here each layer takes news (k − 1)/2 "
+    "tokens further.",
+)
+def path_of_doubling_reach(kind, n, k=3):
+    layers = reach = 0
+    while reach < n - 1:
+        reach += (k // 2) * 2**layers
+        layers += 1
+    return {"attention": 1, "recurrent": n - 1, "convolution": layers, "mlp": 1}[kind]
+
+
+edited(
+    "path_length",
+    "path_of_two_steps_in_an_mlp",
+    '"mlp": 1',
+    '"mlp": 2',
+    says="You count two steps for an MLP. Each of its outputs has a weight for every input, so that one layer is "
+    "enough.",
+)
