@@ -52,12 +52,13 @@ Step = Callable[[Any, "_Crossing", int], Any]
 # ---------------------------------------------------------------------------------------------- values
 
 
-def pack(value: Any, blobs: Blobs, other: Other) -> Any:
+def pack(value: Any, blobs: Blobs, other: Other, exact: bool = False) -> Any:
     """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
 
-    Subclasses of plain types are sent as the plain type: whatever they override stays behind.
+    Subclasses of plain types are sent as the plain type: whatever they override stays behind. With `exact`, what comes
+    out at the other end is of the very same type, or it is not plain data.
     """
-    return _Crossing(blobs, other).pack(value, 0)
+    return _Crossing(blobs, other, exact=exact).pack(value, 0)
 
 
 def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> Any:
@@ -78,10 +79,13 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: se
 class _Crossing:
     """A value on its way out or in: its blobs, what becomes of what is not plain, and how much it may still have."""
 
-    def __init__(self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> None:
+    def __init__(
+        self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None, exact: bool = False
+    ) -> None:
         self.blobs = blobs
         self.other = other
         self.arrays = arrays
+        self.exact = exact
         self.used = set() if used is None else used
         self.keys_left = MAX_KEYS
         self.range_left = MAX_RANGE
@@ -92,7 +96,7 @@ class _Crossing:
         if depth > MAX_DEPTH:
             return self.other(value)
         try:
-            packer = _PACKERS.get(type(value)) or _packer_of(value)
+            packer = _exact_packer_of(value) if self.exact else _PACKERS.get(type(value)) or _packer_of(value)
             return packer(value, self, depth)
         except ProtocolError:
             return self.other(value)
@@ -343,3 +347,26 @@ def _packer_of(value: Any) -> Step:
                 _PACKERS[type(value)] = codec.pack
             return codec.pack
     raise ProtocolError("no plain data")
+
+
+# What crosses as itself only where types must stay as they are; elsewhere as what compares like it. See `exact.py`.
+EXACT: dict[type, Step] = {}
+_AS_THEY_ARE = (np.ndarray, str, int, float, complex, bytes, tuple, list, dict, set, range, slice, EllipsisType)
+
+
+def _exact_packer_of(value: Any) -> Step:
+    kind = type(value)
+    if kind in EXACT:
+        return EXACT[kind]
+    if kind is np.ndarray and value.dtype.kind == "O":
+        raise ProtocolError("an array of objects")
+    torch = sys.modules.get("torch")
+    if kind in _AS_THEY_ARE or isinstance(value, (np.generic, np.dtype)) or kind is getattr(torch, "Tensor", None):
+        return _PACKERS.get(kind) or _packer_of(value)
+    raise ProtocolError("no plain data")
+
+
+def add_codecs(packers: dict[type, Step], readers: dict[str, Step]) -> None:
+    """Further kinds of values that cross as themselves; a node's tag names its reader."""
+    EXACT.update(packers)
+    _READERS.update(readers)
