@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from typing import Any
 
 from autograder.results import ERROR, OUT_OF_MEMORY, TIMEOUT
@@ -29,8 +30,8 @@ class StudentGone(StudentProblem):
     """The student's process has ended."""
 
 
-def raised(error: Any) -> StudentRaised:
-    """The exception for an error reply, whatever the reply holds."""
+def raised(error: Any, exact: bool = False) -> StudentRaised:
+    """The exception for an error reply, whatever the reply holds; with `exact` also of the kind that it was there."""
     error = error if isinstance(error, dict) else {}
     text = {k: shown_text(error.get(k, ""), 1800) for k in ("kind", "type", "message", "where")}
     verdict = KINDS.get(text["kind"], ERROR)
@@ -45,4 +46,19 @@ def raised(error: Any) -> StudentRaised:
         reason = f"{text['type'] or 'an error without a name'}: {text['message']}{where}"
         if text["type"] == "NameError":
             reason += " (the names of the examples are not there: a function gets what it needs as arguments)"
-    return StudentRaised(verdict, reason, text["type"], text["message"])
+    if not exact or text["kind"] != "exception":
+        return StudentRaised(verdict, reason, text["type"], text["message"])
+    problem = _kind_of(error.get("mro"))(verdict, reason, text["type"], text["message"])
+    given = error.get("args")
+    plain = given if isinstance(given, list) else []
+    problem.args = tuple(a for a in plain if a is None or isinstance(a, (str, int, float)))
+    return problem
+
+
+def _kind_of(mro: Any) -> type[StudentRaised]:
+    """StudentRaised, and Python's own kind of exception that the student's is."""
+    for name in mro if isinstance(mro, list) else []:
+        found = getattr(builtins, str(name).removeprefix("builtins."), None)
+        if isinstance(found, type) and issubclass(found, Exception):
+            return type(found.__name__, (StudentRaised, found), {})
+    return StudentRaised

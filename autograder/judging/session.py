@@ -204,6 +204,7 @@ def run_test_cell(
     `settings` are further fields of `Session`.
     """
     source.share_checks()
+    client.exact = test.is_whole
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
     namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
@@ -211,7 +212,8 @@ def run_test_cell(
     with (
         made_current(session),
         contextlib.redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(action="ignore"),
+        warnings.catch_warnings(action="default" if test.is_whole else "ignore"),
+        source.in_folder() if test.is_whole else contextlib.nullcontext(),
         contextlib.suppress(FirstFailure),
     ):
         try:
@@ -236,6 +238,7 @@ def run_test_cell(
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
     with contextlib.redirect_stderr(io.StringIO()) as errors:
+        exec(test.helpers_code, namespace)
         _run_visible(test, namespace)
     try:
         given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))

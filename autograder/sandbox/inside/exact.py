@@ -64,6 +64,8 @@ def _pack_timedelta(value: timedelta, *_: Any) -> Node:
 
 def _series(tag: str, make: Callable[[list[Any]], Any], is_keys: bool) -> tuple[Step, Step]:
     def pack_items(value: Any, way: Any, depth: int) -> Node:
+        if getattr(value, "maxlen", None) is not None:
+            raise ProtocolError("a series that drops what does not fit")
         return {tag: [way.pack(item, depth + 1) for item in value]}
 
     def read_items(node: Node, way: Any, depth: int) -> Any:
