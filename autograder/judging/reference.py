@@ -74,7 +74,8 @@ class Conversations:
 class Judged(Source):
     """A source with its own outcomes and those of the catalogue's variants, each made when it is first asked for.
 
-    `conversations` are those of the class with its test cells.
+    `conversations` are those of the class with its test cells. `beside` says which test cells have to be judged in
+    students' processes, and why; `as_notebook` what they say in that of the reference, where somebody had to know.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -82,6 +83,8 @@ class Judged(Source):
         self.conversations = Conversations()
         self._runs: dict[tuple[Any, ...], Outcome] = {}
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
+        self.beside: dict[str, str] = {}
+        self.as_notebook: dict[str, Outcome] = {}
         self._of_student: tuple[str | None, dict[str, Any]] = None, {}
 
     @cached_property
@@ -105,6 +108,7 @@ class Judged(Source):
 
     def _client(self, test: TestCell, namespace: dict[str, Any]) -> Client:
         client = Client(LocalTransport(namespace), call_seconds=TRUSTED_SECONDS)
+        client.exact = test.is_whole
         client.sources = {n: self.solution_text(n) for n in test.solution_names}
         return client
 
@@ -142,7 +146,9 @@ class Judged(Source):
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
-            raise BadSource(f"{self.name}: the reference solution fails its own test cell '{test.grade_id}' ({said})")
+            raise BadSource(
+                f"{self.name}: the reference solution fails its own test cell '{test.grade_id}' ({said})", said
+            )
         return outcome
 
     def variant_outcomes(

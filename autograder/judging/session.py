@@ -240,13 +240,24 @@ def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         exec(test.helpers_code, namespace)
         _run_visible(test, namespace)
+    said.credit = 0.0 if errors.getvalue() else credit_of(repr(namespace.get(LAST)), test.points)
+    if said.credit is not None:
+        said_last = f"{said.credit * test.points:g} of {test.points:g} points"
+        raise CheckFailed(said_last)
+
+
+def credit_of(shown: str, points: float) -> float | None:
+    """The share of the points that the value at a cell's end gives; None where it gives all.
+
+    nbgrader takes what is no number, or is below zero, for all points, and fails where it is more than there are.
+    """
     try:
-        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
+        given = float(shown)
     except ValueError:
-        return
-    if 0 <= given != test.points:
-        said.credit = given / test.points if given < test.points else 0.0
-        raise CheckFailed(f"{given:g} of {test.points:g} points")
+        return None
+    if given < 0 or given == points:
+        return None
+    return given / points if given < points else 0.0
 
 
 def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:

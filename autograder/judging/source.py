@@ -42,7 +42,11 @@ SET_CHECKS = "set_checks"
 
 
 class BadSource(AutograderError):
-    """The instructor's notebook or catalogue cannot be used; the message says where and why."""
+    """The instructor's notebook or catalogue cannot be used; the message says where and why, `why` just that."""
+
+    def __init__(self, message: str, why: str = "") -> None:
+        super().__init__(message)
+        self.why = why
 
 
 def split_region(text: str, mark: str) -> tuple[str, str]:
@@ -186,7 +190,7 @@ class Source:
             wanted = needed_names(test.text) - bound - self._trusted_names
             test.helpers = definitions(earlier, wanted, bound | self._trusted_names) if test.is_whole else ""
             parts = [test.helpers, test.text] if test.is_whole else [test.visible, test.hidden]
-            own = bound_names(test.helpers, imports=True)
+            own = set(bound_names(test.helpers, imports=True))
             test.names = set().union(*map(needed_names, parts)) - self._trusted_names - own
             earlier.append(test.text)
             texts = [*self.code_in_order, test.text]
@@ -201,20 +205,11 @@ class Source:
     def reference(self) -> dict[str, Any]:
         """The namespace after all cells but the tests. Raises BadSource."""
         namespace: dict[str, Any] = {"__name__": "__main__"}
-        for cell in self.notebook.cells:
-            meta = cell.metadata.get("nbgrader", {})
-            if cell.cell_type != "code" or (meta.get("grade") and not meta.get("solution")):
-                continue
-            where = meta.get("grade_id", cell.get("id", "a cell"))
-            try:
-                with contextlib.redirect_stdout(io.StringIO()), self.in_folder():
-                    exec(compile(as_runnable(cell.source), f"<{self.name}: {where}>", "exec"), namespace)
-            except Exception as error:
-                if self.is_plain:  # as in a notebook: what comes after it may need nothing of it
-                    continue
-                raise BadSource(
-                    f"{self.name}: the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
-                ) from error
+        with contextlib.redirect_stdout(io.StringIO()), self.in_folder():
+            for cell in self.notebook.cells:
+                is_test = cell.metadata.get("nbgrader", {}).get("grade_id") in self.tests
+                if cell.cell_type == "code" and not is_test:
+                    self._run_cell(cell, namespace)
         # given data that answers use may be changed by them: test cells without checks take it from the student, too
         using = [*self.solutions.values(), *(t for t in self._given if used_names(t) - self._trusted_names)]
         self._data = {n for n, v in namespace.items() if not callable(v) and not isinstance(v, ModuleType)}
@@ -222,6 +217,15 @@ class Source:
         for test in self.tests.values():
             test.names |= used_names(test.text) & theirs if test.is_whole else set()
         return namespace
+
+    def _run_cell(self, cell: NotebookNode, namespace: dict[str, Any]) -> None:
+        where = cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "a cell"))
+        try:
+            exec(compile(as_runnable(cell.source), f"<{self.name}: {where}>", "exec"), namespace)
+        except Exception as error:
+            if not self.is_plain:  # else as in a notebook: what comes after it may need nothing of it
+                said = f"the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
+                raise BadSource(f"{self.name}: {said}") from error
 
     @property
     def is_plain(self) -> bool:
@@ -247,6 +251,8 @@ class Source:
             finally:
                 os.chdir(before)
                 sys.path.remove("")
+                for name in [n for n, m in sys.modules.items() if str(getattr(m, "__file__", "")).startswith(folder)]:
+                    del sys.modules[name]  # another set may have a module of this name
 
     @cached_property
     def _set_checks(self) -> ModuleType:

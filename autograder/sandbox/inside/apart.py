@@ -18,14 +18,16 @@ MOST_BYTES = 8 * 1024**2
 GRACE_SECONDS = 1.0
 
 
-def run_apart(shell: Shell, source: str, seconds: float) -> dict[str, Any]:
-    """The reply of `Shell.run` to this cell, as it comes from a fork of this process."""
+def run_apart(shell: Shell, source: str, helpers: str, seconds: float) -> dict[str, Any]:
+    """The reply of `Shell.run` to this cell, as it comes from a fork of this process, in which `helpers` run first."""
     ours, theirs = os.pipe()
     pid = os.fork()
     if pid == 0:
         try:
             os.close(ours)
             shell.outputs.total_left = shell.outputs.cell_bytes
+            if helpers:
+                shell.run(helpers, seconds)
             data = json.dumps(shell.run(source, seconds)).encode()
             with open(theirs, "wb") as pipe:
                 pipe.write(data[:MOST_BYTES])

@@ -94,7 +94,7 @@ def serve(shell: Shell, channel: Channel) -> NoReturn:
         if request["op"] == "run":
             reply = shell.run(request["source"], request["seconds"])
         elif request["op"] == "apart":
-            reply = run_apart(shell, request["source"], request["seconds"])
+            reply = run_apart(shell, request["source"], request["helpers"], request["seconds"])
         elif request["op"] == "file":
             Path(request["name"]).parent.mkdir(parents=True, exist_ok=True)
             Path(request["name"]).write_bytes(blobs[0])
