@@ -142,7 +142,8 @@ class Client:
     that all it learnt is in the exchanges, `is_new` that the student's process still holds what an earlier test cell's
     proxies stand for; `keeps_calls` that the transcript says what was given to each call. `exact` is said for test
     cells without checks, which ask what any code may ask: values cross as their very type only, what calls print and
-    what becomes of their arguments comes with them, and exceptions are of the kind that they were.
+    what becomes of their arguments comes with them, and exceptions are of the kind that they were; `kinds` are those
+    that given cells define.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -162,13 +163,14 @@ class Client:
     is_new: bool = True
     keeps_calls: bool = False
     exact: bool = False
+    kinds: dict[str, type[Exception]] | None = None
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
         self.budget, self.room = budget, EXERCISE_BYTES
         self.exchanges, self.replayed = [], deque()
         self.is_new = self.is_told = True
-        self.exact = False
+        self.exact, self.kinds = False, None
 
     def replay(self) -> None:
         """What was exchanged since `begin` counts as the answers to the same questions, asked again in this order."""
@@ -213,7 +215,7 @@ class Client:
     def _answered(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
         """Reply and blobs of an exchange. Raises StudentProblem."""
         done = self.exchange(question, blobs)
-        problem = done.problem or (raised(done.reply["error"], self.exact) if "error" in done.reply else None)
+        problem = done.problem or (raised(done.reply["error"], self.kinds) if "error" in done.reply else None)
         if self.exact:
             self._show(done.reply.get("printed"))
         if problem is not None:
@@ -369,7 +371,7 @@ class Client:
             self.latest = promise if promise.op == "call" else None
         try:
             if "error" in reply:
-                raise self._noted(raised(reply["error"], self.exact))
+                raise self._noted(raised(reply["error"], self.kinds))
             used = set[int]()
             value = self.unpack(reply.get("ok"), answer, promise.path, used=used)
             if self.exact and promise.op == "call":

@@ -30,8 +30,12 @@ class StudentGone(StudentProblem):
     """The student's process has ended."""
 
 
-def raised(error: Any, exact: bool = False) -> StudentRaised:
-    """The exception for an error reply, whatever the reply holds; with `exact` also of the kind that it was there."""
+def raised(error: Any, kinds: dict[str, type[Exception]] | None = None) -> StudentRaised:
+    """The exception for an error reply, whatever the reply holds.
+
+    With `kinds`, exceptions that given cells define, it is also of the kind that it was there: Python's own or one of
+    these.
+    """
     error = error if isinstance(error, dict) else {}
     text = {k: shown_text(error.get(k, ""), 1800) for k in ("kind", "type", "message", "where")}
     verdict = KINDS.get(text["kind"], ERROR)
@@ -46,19 +50,23 @@ def raised(error: Any, exact: bool = False) -> StudentRaised:
         reason = f"{text['type'] or 'an error without a name'}: {text['message']}{where}"
         if text["type"] == "NameError":
             reason += " (the names of the examples are not there: a function gets what it needs as arguments)"
-    if not exact or text["kind"] != "exception":
-        return StudentRaised(verdict, reason, text["type"], text["message"])
-    problem = _kind_of(error.get("mro"))(verdict, reason, text["type"], text["message"])
+    problem = StudentRaised(verdict, reason, text["type"], text["message"])
+    if kinds is None or text["kind"] != "exception":
+        return problem
+    found = _kind_of(error.get("mro"), kinds)
+    again = found.__new__(found)
+    vars(again).update(vars(problem))
     given = error.get("args")
     plain = given if isinstance(given, list) else []
-    problem.args = tuple(a for a in plain if a is None or isinstance(a, (str, int, float)))
-    return problem
+    again.args = tuple(a for a in plain if a is None or isinstance(a, (str, int, float)))
+    return again
 
 
-def _kind_of(mro: Any) -> type[StudentRaised]:
-    """StudentRaised, and Python's own kind of exception that the student's is."""
+def _kind_of(mro: Any, kinds: dict[str, type[Exception]]) -> type[StudentRaised]:
+    """StudentRaised, and the first kind in `mro` that is known."""
     for name in mro if isinstance(mro, list) else []:
-        found = getattr(builtins, str(name).removeprefix("builtins."), None)
+        module, _, own = str(name).rpartition(".")
+        found = kinds.get(own) if module == "__main__" else getattr(builtins, own, None)
         if isinstance(found, type) and issubclass(found, Exception):
             return type(found.__name__, (StudentRaised, found), {})
     return StudentRaised

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -102,6 +103,9 @@ def settled(value: Any) -> Any:
 OWN = ("_client", "_path", "_id", "_type", "_mro", "_root", "_promise", "_changed")
 
 
+PYTHONS = {f"builtins.{kind.__name__}": kind for kind in vars(types).values() if isinstance(kind, type)}
+
+
 class Double(Proxy):
     """Stands for an object in test cells without checks, which may do with it whatever Python can.
 
@@ -128,7 +132,7 @@ class Double(Proxy):
         """The first of the object's classes that is known here, for `isinstance` with classes of libraries."""
         for full in self._mro:
             module, _, name = full.rpartition(".")
-            found = getattr(sys.modules.get(module), name, None)
+            found = getattr(sys.modules.get(module), name, None) or PYTHONS.get(full)
             if isinstance(found, type) and found is not object and module != "__main__":
                 return found
         return Double
@@ -185,6 +189,11 @@ class Double(Proxy):
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         self._operate("exit", self)
+
+
+def is_callable(value: Any) -> bool:
+    """`callable`, of what a double stands for."""
+    return bool(value._operate("callable", value)) if isinstance(value, Double) else callable(value)
 
 
 def _method(name: str, is_turned: bool = False) -> Callable[..., Any]:

@@ -20,6 +20,7 @@ import numpy as np
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem, raised
+from autograder.judging.proxies import is_callable
 from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
@@ -204,7 +205,7 @@ def run_test_cell(
     `settings` are further fields of `Session`.
     """
     source.share_checks()
-    client.exact = test.is_whole
+    client.exact, client.kinds = test.is_whole, source.kinds if test.is_whole else None
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
     namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
@@ -237,6 +238,7 @@ def run_test_cell(
 
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
+    namespace["callable"] = is_callable
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         exec(test.helpers_code, namespace)
         _run_visible(test, namespace)

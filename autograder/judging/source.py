@@ -218,6 +218,12 @@ class Source:
             test.names |= used_names(test.text) & theirs if test.is_whole else set()
         return namespace
 
+    @cached_property
+    def kinds(self) -> dict[str, type[Exception]]:
+        """The exceptions that given cells define."""
+        known = {n: v for n, v in self.reference.items() if n in self._trusted_names and isinstance(v, type)}
+        return {n: v for n, v in known.items() if issubclass(v, Exception)}
+
     def _run_cell(self, cell: NotebookNode, namespace: dict[str, Any]) -> None:
         where = cell.metadata.get("nbgrader", {}).get("grade_id", cell.get("id", "a cell"))
         try:
