@@ -34,6 +34,7 @@ EXAMPLES = "the examples in the notebook"
 ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
 WHOLE = "all tests of this cell"
 CHANGES = "`{}` changes its input in place; work on a copy of it"
+QUIET = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # of which a kernel says nothing
 LAST = "__last__"  # in a test cell without checks, the value of its last expression
 
 
@@ -239,6 +240,8 @@ def run_test_cell(
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
     namespace["callable"] = is_callable
+    for kind in QUIET:
+        warnings.simplefilter("ignore", kind)
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         exec(test.helpers_code, namespace)
         _run_visible(test, namespace)

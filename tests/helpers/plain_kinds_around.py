@@ -101,6 +101,7 @@ NAMES = {
         "def area(w, h):\n    return w * h\n\ndef rim(w, h):\n    return 2 * (w + h)",
         "def area(w, h):\n    return w * h\n\ndef rim(w, h):\n    return w + h",
         "SIDES = [(1, 2), (3, 4)]\n\ndef close(a, b):\n    return abs(a - b) < 1e-9\n\nassert close(area(*SIDES[0]), 2)",
+        points=(4, 4, 0),
         also=(
             ("assert all(close(area(w, h), w * h) for w, h in SIDES)", ALL),
             ("found = [rim(w, h) for w, h in SIDES]\nassert close(found[0], 6)", NONE),

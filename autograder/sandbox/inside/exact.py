@@ -7,6 +7,7 @@ that stays on its side.
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections import Counter, deque
 from collections.abc import Callable
@@ -60,6 +61,19 @@ def _read_moment(kind: Any, node: Node, *_: Any) -> Any:
 
 def _pack_timedelta(value: timedelta, *_: Any) -> Node:
     return {"timedelta": [value.days, value.seconds, value.microseconds]}
+
+
+def _pack_type(value: type, *_: Any) -> Node:
+    if getattr(builtins, value.__name__, None) is not value:
+        raise ProtocolError("a class of one side only")
+    return {"type": value.__name__}
+
+
+def _read_type(node: Node, *_: Any) -> type:
+    found = getattr(builtins, node["type"])
+    if not isinstance(found, type):
+        raise ProtocolError("no type")
+    return found
 
 
 def _series(tag: str, make: Callable[[list[Any]], Any], is_keys: bool) -> tuple[Step, Step]:
@@ -178,6 +192,7 @@ protocol.add_codecs(
         **dict.fromkeys((date, datetime, time), _pack_moment),
         timedelta: _pack_timedelta,
         Counter: _pack_counter,
+        type: _pack_type,
         deque: pack_deque,
         frozenset: pack_frozenset,
     },
@@ -187,6 +202,7 @@ protocol.add_codecs(
         **{kind.__name__: partial(_read_moment, kind) for kind in (date, datetime, time)},
         "timedelta": lambda node, *_: timedelta(*map(int, node["timedelta"])),
         "counter": _read_counter,
+        "type": _read_type,
         "deque": read_deque,
         "frozenset": read_frozenset,
         "series": _read_series,
