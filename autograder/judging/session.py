@@ -34,7 +34,12 @@ EXAMPLES = "the examples in the notebook"
 ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
 WHOLE = "all tests of this cell"
 CHANGES = "`{}` changes its input in place; work on a copy of it"
-QUIET = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)  # of which a kernel says nothing
+QUIET = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    ImportWarning,
+    ResourceWarning,
+)  # of which a kernel says nothing
 LAST = "__last__"  # in a test cell without checks, the value of its last expression
 
 

@@ -42,7 +42,7 @@ def returns(name: str, value: str) -> str:
 
 ALL, NONE = (2, 2, 0), (2, 0, 0)  # of a further test cell: the wrong answer is right in it, or is not
 
-VECTOR = '''class Vector:
+VECTOR = """class Vector:
     def __init__(self, x, y):
         self.x, self.y = x, y
     def __add__(self, other):
@@ -57,7 +57,7 @@ VECTOR = '''class Vector:
     def __abs__(self):
         return (self.x ** 2 + self.y ** 2) ** 0.5
     def __bool__(self):
-        return bool(self.x or self.y)'''
+        return bool(self.x or self.y)"""
 SHELF = '''class Shelf:
     def __init__(self, books=()):
         self._books = list(books)
@@ -79,7 +79,7 @@ SHELF = '''class Shelf:
         return self
     def __exit__(self, *error):
         self.label = "closed"'''
-ACCOUNT = '''class Account:
+ACCOUNT = """class Account:
     rate = 0.5
     def __init__(self, owner):
         self.owner, self._balance = owner, 0
@@ -100,7 +100,7 @@ ACCOUNT = '''class Account:
 
 class Savings(Account):
     def interest_now(self):
-        return self.interest(self.balance)'''
+        return self.interest(self.balance)"""
 CLASSES = {
     "class-operators": Kind(
         VECTOR,
@@ -111,7 +111,10 @@ CLASSES = {
             ("assert repr(Vector(1, 2)) == 'Vector(1, 2)'\nassert f'{Vector(0, 1)}' == 'Vector(0, 1)'", ALL),
             ("assert abs(Vector(3, 4)) == 5 and not Vector(0, 0) and Vector(0, 1)", ALL),
             ("assert isinstance(Vector(1, 2), Vector)\nassert not isinstance(3, Vector)", ALL),
-            ("total = Vector(0, 0)\nfor n in range(3):\n    total += Vector(n, n)\nassert (total.x, total.y) == (3, 3)", NONE),
+            (
+                "total = Vector(0, 0)\nfor n in range(3):\n    total += Vector(n, n)\nassert (total.x, total.y) == (3, 3)",
+                NONE,
+            ),
         ),
     ),
     "class-containers": Kind(
@@ -119,9 +122,18 @@ CLASSES = {
         SHELF.replace("book.lower() in (b.lower() for b in self._books)", "book in self._books"),
         "shelf = Shelf(['Emma', 'Dune'])\nassert 'EMMA' in shelf\nassert 'Ulysses' not in shelf",
         also=(
-            ("shelf = Shelf(['Emma', 'Dune'])\nassert len(shelf) == 2 and shelf[0] == 'Emma' and shelf[-1] == 'Dune'", ALL),
-            ("shelf = Shelf(['Emma', 'Dune'])\nassert list(shelf) == ['Dune', 'Emma']\nassert [b for b in shelf][0] == 'Dune'", ALL),
-            ("shelf = Shelf(['Emma'])\nshelf[0] = 'Ida'\nassert shelf('I') == ['Ida'] and shelf._books == ['Ida']", ALL),
+            (
+                "shelf = Shelf(['Emma', 'Dune'])\nassert len(shelf) == 2 and shelf[0] == 'Emma' and shelf[-1] == 'Dune'",
+                ALL,
+            ),
+            (
+                "shelf = Shelf(['Emma', 'Dune'])\nassert list(shelf) == ['Dune', 'Emma']\nassert [b for b in shelf][0] == 'Dune'",
+                ALL,
+            ),
+            (
+                "shelf = Shelf(['Emma'])\nshelf[0] = 'Ida'\nassert shelf('I') == ['Ida'] and shelf._books == ['Ida']",
+                ALL,
+            ),
             ("with Shelf() as shelf:\n    assert shelf.label == 'open'\nassert shelf.label == 'closed'", ALL),
         ),
     ),
@@ -135,8 +147,14 @@ CLASSES = {
             ("both = Account.of_two('ada', 'ben')\nassert both.owner == 'ada and ben' and both.balance == 0", ALL),
             ("assert issubclass(Savings, Account) and isinstance(Savings('a'), Account)", ALL),
             ("mine = Savings('a')\nmine.balance = 10\nassert mine.interest_now() == 5 == Account.interest(10)", ALL),
-            ("assert hasattr(Account, 'of_two') and not hasattr(Account('a'), 'age')\nassert Account.__name__ == 'Account'", ALL),
-            ("a = Account('a')\nsetattr(a, 'note', 'new')\nassert getattr(a, 'note') == 'new' and getattr(a, 'no', 7) == 7", ALL),
+            (
+                "assert hasattr(Account, 'of_two') and not hasattr(Account('a'), 'age')\nassert Account.__name__ == 'Account'",
+                ALL,
+            ),
+            (
+                "a = Account('a')\nsetattr(a, 'note', 'new')\nassert getattr(a, 'note') == 'new' and getattr(a, 'no', 7) == 7",
+                ALL,
+            ),
         ),
     ),
     "class-list-of-nodes": Kind(
@@ -192,33 +210,47 @@ CLASSES = {
     ),
 }
 
-RAISING = '''def root(x):
+RAISING = """def root(x):
     if not isinstance(x, (int, float)):
         raise TypeError(f"{x!r} is no number")
     if x < 0:
         raise ValueError("below zero", x)
-    return x ** 0.5'''
+    return x ** 0.5"""
 EXCEPTIONS = {
     "raises-in-try": Kind(
         RAISING,
         RAISING.replace("TypeError(f", "RuntimeError(f"),
         "try:\n    root('a')\nexcept TypeError:\n    pass\nelse:\n    assert False, 'no error'",
         also=(
-            ("try:\n    root(-4)\n    done = True\nexcept ValueError as error:\n    done = False\n"
-             "    assert error.args == ('below zero', -4)\nassert not done", ALL),
+            (
+                "try:\n    root(-4)\n    done = True\nexcept ValueError as error:\n    done = False\n"
+                "    assert error.args == ('below zero', -4)\nassert not done",
+                ALL,
+            ),
             ("import numpy as np\nnp.testing.assert_raises(ValueError, root, -1)\nassert root(9) == 3", ALL),
             ("import unittest\ncase = unittest.TestCase()\nwith case.assertRaises(TypeError):\n    root([])", NONE),
-            ("from contextlib import suppress\nfound = 'nothing'\nwith suppress(ArithmeticError, TypeError):\n"
-             "    found = root('b')\nassert found == 'nothing'", NONE),
-            ("kinds = []\nfor bad in ('a', -1, None):\n    try:\n        root(bad)\n    except Exception as error:\n"
-             "        kinds.append(type(error).__name__)\nassert kinds == ['TypeError', 'ValueError', 'TypeError']", NONE),
+            (
+                "from contextlib import suppress\nfound = 'nothing'\nwith suppress(ArithmeticError, TypeError):\n"
+                "    found = root('b')\nassert found == 'nothing'",
+                NONE,
+            ),
+            (
+                "kinds = []\nfor bad in ('a', -1, None):\n    try:\n        root(bad)\n    except Exception as error:\n"
+                "        kinds.append(type(error).__name__)\nassert kinds == ['TypeError', 'ValueError', 'TypeError']",
+                NONE,
+            ),
         ),
     ),
     "raises-lookups": Kind(
         "def price(name):\n    return {'tea': 2}[name]\n\ndef third(values):\n    return values[2]",
         "def price(name):\n    return {'tea': 2}.get(name)\n\ndef third(values):\n    return values[2]",
         "try:\n    price('milk')\nexcept KeyError as missing:\n    assert missing.args[0] == 'milk'\nelse:\n    raise AssertionError",
-        also=(("try:\n    third([1])\n    assert False\nexcept LookupError as error:\n    assert 'range' in str(error)", ALL),),
+        also=(
+            (
+                "try:\n    third([1])\n    assert False\nexcept LookupError as error:\n    assert 'range' in str(error)",
+                ALL,
+            ),
+        ),
     ),
     "raises-a-given-class": Kind(
         "def heat(x):\n    if x < 0:\n        raise TooCold(x)\n    return x + 1",
@@ -251,8 +283,11 @@ GENERATORS = {
         "def squares(n):\n    for k in range(n):\n        yield k + k",
         "assert list(squares(4)) == [0, 1, 4, 9]",
         also=(
-            ("found = squares(2)\nassert next(found) == 0 and next(found) == 1\ntry:\n    next(found)\n"
-             "    assert False\nexcept StopIteration:\n    pass", NONE),
+            (
+                "found = squares(2)\nassert next(found) == 0 and next(found) == 1\ntry:\n    next(found)\n"
+                "    assert False\nexcept StopIteration:\n    pass",
+                NONE,
+            ),
             ("import types\nassert isinstance(squares(2), types.GeneratorType)", (2, 2, 0)),
             ("assert sum(squares(4)) == 14 and max(squares(4)) == 9 and 4 in squares(3)", NONE),
         ),
@@ -262,7 +297,10 @@ GENERATORS = {
         "def naturals():\n    n = 1\n    while True:\n        yield n\n        n += 1",
         "from itertools import islice\nassert list(islice(naturals(), 3)) == [0, 1, 2]",
         also=(
-            ("seen = []\nfor n in naturals():\n    if n > 2:\n        break\n    seen.append(n)\nassert seen == [0, 1, 2]", NONE),
+            (
+                "seen = []\nfor n in naturals():\n    if n > 2:\n        break\n    seen.append(n)\nassert seen == [0, 1, 2]",
+                NONE,
+            ),
             ("assert [pair for pair, _ in zip(zip(naturals(), 'ab'), range(2))] == [(0, 'a'), (1, 'b')]", NONE),
         ),
     ),

@@ -10,22 +10,28 @@ FILES = {
     "deep/settings.json": b'{"rate": 0.25, "names": ["a", "b"]}',
     "units.py": b"INCH = 2.54\n\ndef to_cm(inches):\n    return inches * INCH\n",
 }
-CAPTURE = "import io\nfrom contextlib import redirect_stdout\nsaid = io.StringIO()\nwith redirect_stdout(said):\n    {}\n"
+CAPTURE = (
+    "import io\nfrom contextlib import redirect_stdout\nsaid = io.StringIO()\nwith redirect_stdout(said):\n    {}\n"
+)
 PRINTED = {
     "prints": Kind(
         "def hello(name):\n    print('Hello,', name)\n    print('bye')",
         "def hello(name):\n    print('Hello', name)",
         CAPTURE.format("hello('Ada')") + "assert said.getvalue() == 'Hello, Ada\\nbye\\n'",
         also=(
-            ("import io, sys\nkept, sys.stdout = sys.stdout, io.StringIO()\nhello('Ben')\ntext = sys.stdout.getvalue()\n"
-             "sys.stdout = kept\nassert 'Ben' in text and text.count('\\n') == 2", NONE),
+            (
+                "import io, sys\nkept, sys.stdout = sys.stdout, io.StringIO()\nhello('Ben')\ntext = sys.stdout.getvalue()\n"
+                "sys.stdout = kept\nassert 'Ben' in text and text.count('\\n') == 2",
+                NONE,
+            ),
             ("assert hello('x') is None", ALL),
         ),
     ),
     "prints-nothing": Kind(
         returns("quiet", "x + 1"),
         "def quiet(x):\n    print(x + 1)\n    return x + 1",
-        CAPTURE.format("found = quiet(2)") + "assert found == 3 and said.getvalue() == '', 'return it, do not print it'",
+        CAPTURE.format("found = quiet(2)")
+        + "assert found == 3 and said.getvalue() == '', 'return it, do not print it'",
     ),
     "prints-a-table": Kind(
         "def table(n):\n    for k in range(1, n + 1):\n        print(f'{k:>3}', end='' if k % 2 else '\\n')",
@@ -48,8 +54,13 @@ PRINTED = {
         "def shout(x):\n    print(x)",
         "%%capture said\nshout('a')",
         points=(2, 2, 0),
-        also=(("import io\nimport contextlib\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    shout('a')\n"
-               "assert out.getvalue().strip() == 'A'", NONE),),
+        also=(
+            (
+                "import io\nimport contextlib\nout = io.StringIO()\nwith contextlib.redirect_stdout(out):\n    shout('a')\n"
+                "assert out.getvalue().strip() == 'A'",
+                NONE,
+            ),
+        ),
         beside=(1,),
     ),
 }
@@ -61,8 +72,11 @@ INPUT = {
         "import builtins\nkept, builtins.input = builtins.input, lambda prompt='': '18'\n"
         "try:\n    assert ask_age() == 'adult'\nfinally:\n    builtins.input = kept",
         also=(
-            ("from unittest.mock import patch\nwith patch('builtins.input', side_effect=['3', '40']):\n"
-             "    assert [ask_age(), ask_age()] == ['child', 'adult']", ALL),
+            (
+                "from unittest.mock import patch\nwith patch('builtins.input', side_effect=['3', '40']):\n"
+                "    assert [ask_age(), ask_age()] == ['child', 'adult']",
+                ALL,
+            ),
         ),
         beside=(1, 2),
     ),
@@ -121,7 +135,12 @@ NAMES = {
         also=(("before = clicks\nclick()\nassert clicks == before + 1", NONE),),
         beside=(2,),
     ),
-    "is-not-there": Kind("x_squared = 9\ndel x_squared\nkept = 9", "x_squared = 9\nkept = 9", "assert 'x_squared' not in globals() and kept == 9", beside=(1,)),
+    "is-not-there": Kind(
+        "x_squared = 9\ndel x_squared\nkept = 9",
+        "x_squared = 9\nkept = 9",
+        "assert 'x_squared' not in globals() and kept == 9",
+        beside=(1,),
+    ),
 }
 ON_DISK = {
     "reads-a-table": Kind(
@@ -138,7 +157,9 @@ ON_DISK = {
         also=(("import json\nassert settings == json.load(open('deep/settings.json'))", NONE),),
     ),
     "is-given-a-file": Kind(
-        "row_sums = grid.sum(axis=1)", "row_sums = grid.sum(axis=0)", "assert row_sums.tolist() == [6, 15]",
+        "row_sums = grid.sum(axis=1)",
+        "row_sums = grid.sum(axis=0)",
+        "assert row_sums.tolist() == [6, 15]",
         before="import numpy as np\ngrid = np.loadtxt('grid.txt')",
     ),
     "uses-a-module": Kind(
@@ -155,14 +176,20 @@ ON_DISK = {
     ),
 }
 MAGICS = {
-    "magic-given": Kind(returns("fifth", "x / 5"), returns("fifth", "x / 4"), "assert fifth(10) == 2",
-                        before="%matplotlib inline\n%load_ext autoreload\nscale = 5"),
+    "magic-given": Kind(
+        returns("fifth", "x / 5"),
+        returns("fifth", "x / 4"),
+        "assert fifth(10) == 2",
+        before="%matplotlib inline\n%load_ext autoreload\nscale = 5",
+    ),
     "magic-in-an-answer": Kind("%time slow = sum(range(10))", "%time slow = sum(range(9))", "assert slow == 45"),
-    "magic-of-a-cell": Kind("%%time\nmade = [n for n in range(3)]", "%%time\nmade = [n for n in range(2)]",
-                            "assert made == [0, 1, 2]"),
+    "magic-of-a-cell": Kind(
+        "%%time\nmade = [n for n in range(3)]", "%%time\nmade = [n for n in range(2)]", "assert made == [0, 1, 2]"
+    ),
     "shell-line": Kind("!echo nothing\nseen = 7", "!echo nothing\nseen = 8", "assert seen == 7"),
-    "magic-in-a-test": Kind(returns("sixth", "x / 6"), returns("sixth", "x / 5"),
-                            "%precision 3\nassert sixth(12) == 2", beside=(1,)),
+    "magic-in-a-test": Kind(
+        returns("sixth", "x / 6"), returns("sixth", "x / 5"), "%precision 3\nassert sixth(12) == 2", beside=(1,)
+    ),
 }
 DATA = {
     "data-decimal": Kind(
@@ -200,15 +227,20 @@ DATA = {
         "tail = last([1, 2, 3], 2)\ntail.append(4)\nassert list(tail) == [3, 4]",
     ),
     "data-sets": Kind(
-        "def shared(a, b):\n    return set(a) & set(b)", "def shared(a, b):\n    return [x for x in a if x in b]",
+        "def shared(a, b):\n    return set(a) & set(b)",
+        "def shared(a, b):\n    return [x for x in a if x in b]",
         "assert type(shared([1, 2], [2, 3])) is set and shared([1, 2], [2, 3]) == {2}",
     ),
     "data-types": Kind(
-        "def kinds(values):\n    return [type(v) for v in values]", "def kinds(values):\n    return [str(type(v)) for v in values]",
+        "def kinds(values):\n    return [type(v) for v in values]",
+        "def kinds(values):\n    return [str(type(v)) for v in values]",
         "assert kinds([1, 'a']) == [int, str]",
     ),
-    "data-bool": Kind(returns("is_long", "len(x) > 3"), returns("is_long", "int(len(x) > 3)"),
-                      "assert is_long('long') is True and is_long('no') is False"),
+    "data-bool": Kind(
+        returns("is_long", "len(x) > 3"),
+        returns("is_long", "int(len(x) > 3)"),
+        "assert is_long('long') is True and is_long('no') is False",
+    ),
     "data-defaults": Kind(
         "from collections import defaultdict\n\ndef by_length(words):\n    found = defaultdict(list)\n    for w in words:\n"
         "        found[len(w)].append(w)\n    return found",
@@ -227,15 +259,33 @@ def _digest(value: object) -> str:
 
 
 HASHES = {
-    "hash-of-a-number": Kind("answer_a = 42", "answer_a = 41", SHA + f"assert digest(answer_a) == '{_digest(42)}'",
-                             also=((f"assert digest(answer_a + 1) == '{_digest(43)}', 'not quite'", NONE),)),
-    "hash-of-a-float": Kind("answer_b = 2 / 3", "answer_b = 0.66", SHA + f"assert digest(round(answer_b, 4)) == '{_digest(0.6667)}'"),
-    "hash-of-a-choice": Kind("choice = 'B'", "choice = 'b'", SHA + HIDDEN.format(f"assert digest(choice) == '{_digest('B')}'")),
-    "hash-of-a-list": Kind("primes = [2, 3, 5]", "primes = [2, 3, 4]", SHA + f"assert digest(sorted(primes)) == '{_digest([2, 3, 5])}'"),
-    "hash-of-answers": Kind(returns("cubed", "x ** 3"), returns("cubed", "3 * x"),
-                            SHA + f"assert digest([cubed(n) for n in range(4)]) == '{_digest([0, 1, 8, 27])}'"),
-    "hash-of-a-type": Kind("import numpy as np\nroots = np.sqrt([4.0, 9.0])", "roots = [2.0, 3.0]",
-                           SHA + f"assert digest(type(roots).__name__) == '{_digest('ndarray')}'",
-                           also=((f"assert digest(roots.tolist() if hasattr(roots, 'tolist') else roots) == '{_digest([2.0, 3.0])}'", ALL),)),
+    "hash-of-a-number": Kind(
+        "answer_a = 42",
+        "answer_a = 41",
+        SHA + f"assert digest(answer_a) == '{_digest(42)}'",
+        also=((f"assert digest(answer_a + 1) == '{_digest(43)}', 'not quite'", NONE),),
+    ),
+    "hash-of-a-float": Kind(
+        "answer_b = 2 / 3", "answer_b = 0.66", SHA + f"assert digest(round(answer_b, 4)) == '{_digest(0.6667)}'"
+    ),
+    "hash-of-a-choice": Kind(
+        "choice = 'B'", "choice = 'b'", SHA + HIDDEN.format(f"assert digest(choice) == '{_digest('B')}'")
+    ),
+    "hash-of-a-list": Kind(
+        "primes = [2, 3, 5]", "primes = [2, 3, 4]", SHA + f"assert digest(sorted(primes)) == '{_digest([2, 3, 5])}'"
+    ),
+    "hash-of-answers": Kind(
+        returns("cubed", "x ** 3"),
+        returns("cubed", "3 * x"),
+        SHA + f"assert digest([cubed(n) for n in range(4)]) == '{_digest([0, 1, 8, 27])}'",
+    ),
+    "hash-of-a-type": Kind(
+        "import numpy as np\nroots = np.sqrt([4.0, 9.0])",
+        "roots = [2.0, 3.0]",
+        SHA + f"assert digest(type(roots).__name__) == '{_digest('ndarray')}'",
+        also=(
+            (f"assert digest(roots.tolist() if hasattr(roots, 'tolist') else roots) == '{_digest([2.0, 3.0])}'", ALL),
+        ),
+    ),
 }
 BY_HAND = "sketch"  # a code cell that a person marks, which a later test relies on

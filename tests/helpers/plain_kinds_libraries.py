@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from plain_kinds import ALL, HIDDEN, NONE, Kind
 
-PLOT = "def plot(xs, ys):\n    fig, ax = plt.subplots()\n    ax.plot(xs, ys, 'r-', label='height')\n    ax.set_xlabel('time')\n" \
-       "    ax.set_title('growth')\n    ax.legend()\n    return ax"
+PLOT = (
+    "def plot(xs, ys):\n    fig, ax = plt.subplots()\n    ax.plot(xs, ys, 'r-', label='height')\n    ax.set_xlabel('time')\n"
+    "    ax.set_title('growth')\n    ax.legend()\n    return ax"
+)
 FIGURES = {
     "figure": Kind(
         PLOT,
@@ -14,9 +16,15 @@ FIGURES = {
         before="import matplotlib.pyplot as plt",
         also=(
             ("ax = plot([0, 1], [2, 4])\nassert ax.get_title() == 'growth' and ax.get_legend() is not None", ALL),
-            ("line = plot([0, 1], [2, 4]).lines[0]\nassert list(line.get_ydata()) == [2, 4] and line.get_color() == 'r'", ALL),
+            (
+                "line = plot([0, 1], [2, 4]).lines[0]\nassert list(line.get_ydata()) == [2, 4] and line.get_color() == 'r'",
+                ALL,
+            ),
             ("import matplotlib\nassert isinstance(plot([0], [1]), matplotlib.axes.Axes)", ALL),
-            ("fig = plot([0], [1]).figure\nassert len(fig.axes) == 1 and fig.axes[0].get_legend_handles_labels()[1] == ['height']", ALL),
+            (
+                "fig = plot([0], [1]).figure\nassert len(fig.axes) == 1 and fig.axes[0].get_legend_handles_labels()[1] == ['height']",
+                ALL,
+            ),
         ),
     ),
     "figure-of-bars": Kind(
@@ -31,7 +39,9 @@ FIGURES = {
         "assert drawn.get_ylabel() == 'height'",
     ),
 }
-FRAME = "import pandas as pd\nsales = pd.DataFrame({'shop': ['a', 'b', 'a'], 'sold': [1, 5, 2], 'price': [2.0, 1.5, 3.0]})"
+FRAME = (
+    "import pandas as pd\nsales = pd.DataFrame({'shop': ['a', 'b', 'a'], 'sold': [1, 5, 2], 'price': [2.0, 1.5, 3.0]})"
+)
 TABLES = {
     "table-column": Kind(
         "sales['total'] = sales['sold'] * sales['price']",
@@ -49,8 +59,11 @@ TABLES = {
         "def by_shop(frame):\n    return frame.groupby('shop')['sold'].mean()",
         "found = by_shop(pd.DataFrame({'shop': ['x', 'y', 'x'], 'sold': [1, 2, 4]}))\nassert found['x'] == 5 and found.loc['y'] == 2",
         also=(
-            ("given = pd.DataFrame({'shop': ['x', 'x'], 'sold': [1, 3]})\nwanted = pd.Series([4], index=pd.Index(['x'], name='shop'), name='sold')\n"
-             "pd.testing.assert_series_equal(by_shop(given), wanted)", NONE),
+            (
+                "given = pd.DataFrame({'shop': ['x', 'x'], 'sold': [1, 3]})\nwanted = pd.Series([4], index=pd.Index(['x'], name='shop'), name='sold')\n"
+                "pd.testing.assert_series_equal(by_shop(given), wanted)",
+                NONE,
+            ),
             ("assert by_shop(pd.DataFrame({'shop': ['q'], 'sold': [1]})).index.tolist() == ['q']", ALL),
         ),
     ),
@@ -59,15 +72,22 @@ TABLES = {
         "def cheap(frame, limit):\n    return frame[frame.price < limit]",
         "wanted = pd.DataFrame({'name': ['c'], 'price': [1.0]})\n"
         "pd.testing.assert_frame_equal(cheap(pd.DataFrame({'name': ['b', 'c'], 'price': [3.0, 1.0]}), 2), wanted)",
-        also=(("assert len(cheap(pd.DataFrame({'name': ['b'], 'price': [3.0]}), 2)) == 0", ALL),
-              ("assert cheap(pd.DataFrame({'name': ['b'], 'price': [1.0]}), 2).equals(pd.DataFrame({'name': ['b'], 'price': [1.0]}))", ALL)),
+        also=(
+            ("assert len(cheap(pd.DataFrame({'name': ['b'], 'price': [3.0]}), 2)) == 0", ALL),
+            (
+                "assert cheap(pd.DataFrame({'name': ['b'], 'price': [1.0]}), 2).equals(pd.DataFrame({'name': ['b'], 'price': [1.0]}))",
+                ALL,
+            ),
+        ),
     ),
     "table-of-a-file": Kind(
         "measures = pd.read_csv('measures.csv', index_col='name')",
         "measures = pd.read_csv('measures.csv')",
         "assert measures.loc['bee', 'length'] == 4",
-        also=(("assert measures['length'].max() == 30", ALL),
-              ("assert measures.equals(pd.read_csv('measures.csv').set_index('name'))", NONE)),
+        also=(
+            ("assert measures['length'].max() == 30", ALL),
+            ("assert measures.equals(pd.read_csv('measures.csv').set_index('name'))", NONE),
+        ),
     ),
     "table-changed-in-place": Kind(
         "def tidy(frame):\n    frame.rename(columns=str.lower, inplace=True)\n    frame.dropna(inplace=True)",
@@ -99,8 +119,13 @@ MODELS = {
         "def split(a, b):\n    return a[:3], a[3:], b[:3], b[3:]",
         "parts = split(X, y)\nassert [p.shape for p in parts] == [(3, 2), (3, 2), (3,), (3,)]",
         points=(4, 4, 0),
-        also=(("from sklearn.model_selection import train_test_split\n"
-               "assert np.array_equal(split(X, y)[0], train_test_split(X, y, test_size=0.5, random_state=0)[0])", NONE),),
+        also=(
+            (
+                "from sklearn.model_selection import train_test_split\n"
+                "assert np.array_equal(split(X, y)[0], train_test_split(X, y, test_size=0.5, random_state=0)[0])",
+                NONE,
+            ),
+        ),
     ),
     "model-pipeline": Kind(
         "from sklearn.pipeline import make_pipeline\nfrom sklearn.preprocessing import StandardScaler\nfrom sklearn.neighbors import KNeighborsClassifier\n"
@@ -108,9 +133,11 @@ MODELS = {
         "from sklearn.pipeline import make_pipeline\nfrom sklearn.preprocessing import StandardScaler\nfrom sklearn.neighbors import KNeighborsClassifier\n"
         "pipe = make_pipeline(StandardScaler(), KNeighborsClassifier(6)).fit(X, y > 10)",
         "assert (pipe.predict(X) == (y > 10)).all()",
-        also=(("assert [name for name, _ in pipe.steps] == ['standardscaler', 'kneighborsclassifier']", ALL),
-              ("assert pipe.steps[-1][1].get_params()['n_neighbors'] == 1", NONE),
-              ("from sklearn.metrics import accuracy_score\nassert accuracy_score(y > 10, pipe.predict(X)) == 1", NONE)),
+        also=(
+            ("assert [name for name, _ in pipe.steps] == ['standardscaler', 'kneighborsclassifier']", ALL),
+            ("assert pipe.steps[-1][1].get_params()['n_neighbors'] == 1", NONE),
+            ("from sklearn.metrics import accuracy_score\nassert accuracy_score(y > 10, pipe.predict(X)) == 1", NONE),
+        ),
     ),
     "model-scaled": Kind(
         "def scaled(values):\n    return (values - values.mean(axis=0)) / values.std(axis=0)",
