@@ -7,9 +7,9 @@ STAMP := .venv/.installed
 # nbgrader calls some of its tools by name
 export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # the book is built with its published seeds and with figures, whatever the reader's shell has set
-unexport BOOK_SEEDS BOOK_CLAIMS MPLBACKEND
+unexport BOOK_SEEDS BOOK_RUNS BOOK_CLAIMS MPLBACKEND
 
-.PHONY: course test test-all book replicate pyodide editor release audit serve benchmark benchmark-site lint lock clean
+.PHONY: course test test-all book short-book replicate pyodide editor release audit serve benchmark benchmark-site lint lock clean
 .DEFAULT_GOAL := course
 
 course: release book
@@ -26,9 +26,14 @@ $(STAMP): requirements.txt pyproject.toml
 	$(BIN)/python -m pip install --disable-pip-version-check -q --no-deps --no-build-isolation -e .
 	touch $@
 
-book: $(STAMP)
-	@$(BIN)/python tools/execute_chapters.py
-	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output . -W --keep-going -q
+BOOK_AT := .
+# For `make test`: each experiment of a chapter runs twice instead of five or ten times, and claims end no build.
+short-book: BOOK_AT := _build/short
+short-book: export BOOK_RUNS := 2
+short-book: export BOOK_CLAIMS := /dev/null
+book short-book: $(STAMP)
+	@$(BIN)/python tools/execute_chapters.py $(BOOK_AT)
+	$(BIN)/jupyter-book build book/ --config _config.yml --toc "$(CURDIR)/_toc.yml" --path-output $(BOOK_AT) -W --keep-going -q
 
 # Do the chapters' claims hold for seeds that nobody has looked at?
 # make replicate SEEDS="11 12" CHAPTERS=self-attention; without SEEDS a set is drawn, without CHAPTERS all run.
@@ -64,7 +69,7 @@ notebooks: book
 audit: $(STAMP)
 	$(AUTOGRADER) audit
 
-# All but what is marked slow, three tests at a time on two processors, for browsers wait; the long audits not last.
+# All but what is marked slow, on a short book, three tests at a time on two processors, for browsers wait; the long audits not last.
 # `make test T=rebuild` runs what the name fits, and nothing else.
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest
@@ -74,10 +79,10 @@ test: $(STAMP)
 	$(PYTEST) -q $(or $(wildcard tests/*/test_$(T).py),-k "$(T)")
 else
 test: $(STAMP) lint
-	$(PYTEST) $(ALL) -m "not slow"
+	SHORT_BOOK=1 $(PYTEST) $(ALL) -m "not slow"
 endif
 
-# Also a thousand students, hostile submissions once more as an ordinary user, and each set's whole audit.
+# On the whole book; also a thousand students, hostile submissions once more as an ordinary user, and each set's whole audit.
 test-all: $(STAMP) lint
 	$(PYTEST) $(ALL)
 

@@ -76,7 +76,7 @@ CONCEPTS = {
         {"powers": "np.exp(s - s.max())", "weights": "e / e.sum(axis=-1, keepdims=True)"},
     ),
     "axis_one": (
-        "Your softmax runs over axis 1. That is the keys' axis only without a batch; count from the end.",
+        "Where there is a batch, your softmax runs over axis 1; the keys' axis is the last one. Count from the end.",
         {"powers": "np.exp(s - s.max(axis=1, keepdims=True))", "weights": "e / e.sum(axis=1, keepdims=True)"},
     ),
     "over_everything": (

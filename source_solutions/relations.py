@@ -146,7 +146,7 @@ _RELATIONS = {
     "right everywhere but in columns 1, 3, 5 and so on (counted from 0)": _wrong_only(_at(-1, slice(1, None, 2))),
     "right everywhere but in columns 0, 2, 4 and so on (counted from 0)": _wrong_only(_at(-1, slice(0, None, 2))),
     "right everywhere but where the right one is 0": _wrong_only(lambda x: x == 0),
-    "the right one times one and the same factor": _times(None),
+    "the right one times a factor, the same for all its numbers": _times(None),
     "the right one but for a factor, another one for each row": _times(-1),
     "the right one but for a factor, another one for each column": lambda g, r: r.ndim > 1 and _times(-2)(g, r),
     "the right one with the same number added everywhere": _plus(None),
@@ -182,9 +182,10 @@ for _one, _other in [*((n, n) for n in range(4)), *combinations(range(4), 2)]:
     _RELATIONS[f"right everywhere but at {_places} along the last axis, counted from 0"] = _wrong_only(
         _at(-1, [_one, _other])
     )
-_BESIDE = {says: holds for says, holds in _RELATIONS.items() if "shape" in says or "axes" in says}
+_BESIDE = {says: holds for says, holds in _RELATIONS.items() if any(word in says for word in ("shape", "axes", "NaN"))}
 _BESIDE |= {f"the right one {says}": _made(change) for says, change in _ANSWERS.items()}
-_BESIDE |= _RELATIONS  # those of the shape come first: a mean over an axis of size 1 is one, too
+# those of the shape come first: a mean over an axis of size 1 is one, too; and what is made of a 0 may be NaN
+_BESIDE |= _RELATIONS
 # different numbers, of all wrong answers together, that a relation has to explain; of one answer twice that
 _ENOUGH = 3
 
@@ -393,4 +394,5 @@ def _first_check(answers, others, checks):
     if holding:
         begin = f"{begin}; {holding} of {len(checks)} checks hold"
     said = f"{begin}. The first that does not hold is “{name}”."
+    more = more.replace(" is wrong", " is wrong there", 1)  # in the other checks it may be more
     return f"{said} {more}".strip() if more or holding else ""

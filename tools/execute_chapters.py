@@ -6,6 +6,7 @@ Jupyter Book executes one chapter after the other. What fails here it executes a
 from __future__ import annotations
 
 import logging
+import sys
 from pathlib import Path
 
 import yaml
@@ -15,9 +16,11 @@ from jupyter_cache.executors import load_executor
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def main() -> None:
-    """Fill the cache in ``_build``, which is made where it is missing."""
-    cache = get_cache(ROOT / "_build" / ".jupyter_cache")
+def main(place: str) -> None:
+    """Fill the cache in ``_build`` of the folder `place`, which is made where it is missing."""
+    folder = ROOT / place / "_build"
+    folder.mkdir(parents=True, exist_ok=True)
+    cache = get_cache(folder / ".jupyter_cache")
     for path in sorted((ROOT / "book").glob("*.md")):
         if "\nkernelspec:" in path.read_text(encoding="utf-8"):
             cache.add_nb_to_project(str(path), read_data={"name": "myst_nb_md", "type": "plugin"})
@@ -27,4 +30,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

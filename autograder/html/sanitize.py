@@ -37,6 +37,7 @@ MARKDOWN_CHARACTERS = 20_000  # longest Markdown cell that is rendered; a longer
 MARKDOWN_LINES = 1_000  # most lines of a cell that is rendered: looking for tables takes the square of their number
 HIGHLIGHT_CHARACTERS = 30_000  # longest code cell that is highlighted; a longer one is shown as plain text
 SHOWN_CHARACTERS, SHOWN_OUTPUTS = 200_000, 500  # of a notebook in formgrader; some 20 characters take a millisecond
+COLOURED_TOKENS = 20_000  # of its code: each is a `span`, and four of them take a millisecond to colour and to clean
 PICTURE_BYTES = 3_000_000
 PICTURE_SIDE = 8_000  # longest side in pixels: a small file can hold a picture that fills the reader's memory
 
@@ -97,6 +98,8 @@ def prose(text: str) -> Markup:
 
 # At each line Pygments looks through all white space that follows for a docstring: the square of its length.
 _MUCH_SPACE = re.compile(r"\n\s{400}")
+_TOKENS = re.compile(r"\w+|[^\w\s]")
+_UNCOLOURED = "autograder_uncoloured"
 _LEXER = PythonLexer(stripnl=False, ensurenl=False)
 _FORMATTER = HtmlFormatter(nowrap=True)
 
@@ -115,7 +118,7 @@ def _is_cheap(source: str) -> bool:
 
 def highlighted(source: str, language: str = "ipython3", metadata: Any = None) -> str:
     """nbconvert's filter `highlight_code`, except that source whose colours would cost too much stays plain."""
-    if _is_cheap(source):
+    if _is_cheap(source) and _UNCOLOURED not in (metadata or {}):
         return str(Highlight2HTML(pygments_lexer="ipython3")(source, language, metadata))
     return Markup('<div class="highlight"><pre>{}</pre></div>').format(clean(source))
 
@@ -150,7 +153,7 @@ def terminal(text: str) -> Markup:
 
 def bound(cells: Iterable[Any]) -> None:
     """Cut what the cells of one notebook take too long to show: formgrader's server does nothing else meanwhile."""
-    left, outputs_left = SHOWN_CHARACTERS, SHOWN_OUTPUTS
+    left, outputs_left, tokens_left = SHOWN_CHARACTERS, SHOWN_OUTPUTS, COLOURED_TOKENS
 
     def cut(text: str) -> str:
         nonlocal left
@@ -161,6 +164,9 @@ def bound(cells: Iterable[Any]) -> None:
     for cell in cells:
         cell.source = cut(cell.source)
         if cell.cell_type == "code":
+            tokens_left -= len(_TOKENS.findall(cell.source))
+            if tokens_left < 0:
+                cell.metadata[_UNCOLOURED] = True
             del cell.outputs[outputs_left:]
             outputs_left -= len(cell.outputs)
         for output in cell.get("outputs", ()):

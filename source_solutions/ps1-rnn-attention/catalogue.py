@@ -382,7 +382,7 @@ edited(
     "context_weighed_by_scores",
     "return alpha, alpha @ H",
     "return alpha, scores @ H",
-    says="Your weights are right, but the context weighs the annotations with the scores instead of them.",
+    says="Your context weighs the annotations with the scores; it is the weights that belong there.",
 )
 edited(
     "attend",
@@ -764,78 +764,42 @@ def read_from_zero(student_id):
     }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "crossing_by_columns",
+    '"crossing": [first + 1, first + 2],',
+    '"crossing": [int(reads[first]) + 1, int(reads[first + 1]) + 1],',
     says="Where a written word reads one before the word of its left neighbour, you took the read words' numbers for "
     '"crossing"; the numbers of the two written words, the rows, are asked for.',
 )
-def crossing_by_columns(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [int(reads[first]) + 1, int(reads[first + 1]) + 1],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "strongest_row_instead_of_column",
+    '"three_times": int(times.argmax()) + 1,',
+    '"three_times": int(alignment.max(axis=1).argmax()) + 1,',
     says='For "three_times" you named the written word whose row has the largest weight; look for the column '
     "that three rows have their largest weight in.",
 )
-def strongest_row_instead_of_column(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(weights.max(axis=1).argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "most_decided",
+    '"undecided": int(alignment.max(axis=1).argmin()) + 1,',
+    '"undecided": int(alignment.max(axis=1).argmax()) + 1,',
     says='For "undecided" you named the row with the largest weight of all: this one is the most decided.',
 )
-def most_decided(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (reads + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmax()) + 1,
-    }
 
 
-@wrong(
+edited(
     "alignment_reading",
+    "smallest_weight",
+    '"reads": (reads + 1).tolist(),',
+    '"reads": (alignment.argmin(axis=1) + 1).tolist(),',
     says='Your "reads" takes the smallest weight of each row; a written word reads where its weight is largest.',
 )
-def smallest_weight(student_id):
-    weights = planted_alignment(student_id)
-    reads = weights.argmax(axis=1)
-    times = np.bincount(reads, minlength=6)
-    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
-    return {
-        "reads": (weights.argmin(axis=1) + 1).tolist(),
-        "three_times": int(times.argmax()) + 1,
-        "left_out": int(times.argmin()) + 1,
-        "crossing": [first + 1, first + 2],
-        "undecided": int(weights.max(axis=1).argmin()) + 1,
-    }
 
 
 @wrong(
@@ -2524,7 +2488,8 @@ def weighted_by_rarity(a, b):
 
 @wrong(
     "cosine_similarity",
-    says="Only a text without any character is empty for you; one of nothing but blanks has no word either.",
+    says='Texts of nothing but blanks have no words, so two of them are alike, and so are one and "": similarity 1. '
+    "Your function gives 0 for some of these pairs.",
 )
 def blanks_taken_for_words(a, b):
     if len(a) == 0 or len(b) == 0:
@@ -2718,3 +2683,186 @@ edited(
     says='Your "reads" holds the average place of the weights, rounded; a written word reads where its weight is '
     "largest.",
 )
+
+
+# -------------------------------------------- mistakes that a third collection of answers brought
+
+edited(
+    "additive_scores",
+    "annotations_piled_up",
+    "H @ W_h.T",
+    "np.cumsum(H @ W_h.T, axis=0)",
+    says="Your annotations pile up: into each score go those before it, too. Each score has one annotation of its own.",
+)
+edited(
+    "attend",
+    "context_summed_over_the_width",
+    "return alpha, alpha @ H",
+    "return alpha, (alpha[:, None] * H).sum(axis=1)",
+    says="You add the weighted annotations up over their width; it is over the annotations that they are added up, so "
+    "that a vector (m,) is left.",
+)
+
+
+@wrong(
+    "alignment_matrix",
+    says="All entries of your alignment together sum to 1; each row is divided by a sum of its own.",
+)
+def divided_by_the_sum_of_all(S, H, W_s, W_h, v):
+    scores = np.tanh((S @ W_s.T)[:, None] + H @ W_h.T) @ v
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return powers / powers.sum()
+
+
+@wrong(
+    "alignment_reading",
+    says='Your "reads", "three_times" and "left_out" are counted from 0; columns, like rows, are counted from 1.',
+)
+def columns_from_zero(student_id):
+    weights = planted_alignment(student_id)
+    reads = weights.argmax(axis=1)
+    times = np.bincount(reads, minlength=6)
+    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
+    return {
+        "reads": reads.tolist(),
+        "three_times": int(times.argmax()),
+        "left_out": int(times.argmin()),
+        "crossing": [first + 1, first + 2],
+        "undecided": int(weights.max(axis=1).argmin()) + 1,
+    }
+
+
+edited(
+    "alignment_reading",
+    "rows_of_the_columns",
+    '"reads": (reads + 1).tolist(),',
+    '"reads": (alignment.argmax(axis=0) + 1).tolist(),',
+    says='Your "reads" goes down the columns and has six numbers: the row in which each column is largest. Asked are '
+    "seven: the column in which each row is largest.",
+)
+
+
+edited(
+    "alignment_reading",
+    "crossing_where_a_word_is_read_again",
+    "np.diff(reads) < 0",
+    "np.diff(reads) <= 0",
+    says='For "crossing" you take the first place where the numbers of "reads" do not go up, as where a word is read '
+    "again; asked is the place where they go down.",
+)
+edited(
+    "alignment_reading",
+    "undecided_by_column",
+    '"undecided": int(alignment.max(axis=1).argmin()) + 1,',
+    '"undecided": int(alignment[alignment.max(axis=1).argmin()].argmax()) + 1,',
+    says='For "undecided" you name the word that is read, a column; asked is the written word, the row in which no '
+    "weight reaches one half.",
+)
+edited(
+    "alignment_reading",
+    "three_times_one_too_large",
+    '"three_times": int(times.argmax()) + 1,',
+    '"three_times": int(times.argmax()) + 2,',
+    says='Your "three_times" is too large by one: what has been counted from 1 already is not to be moved on again.',
+)
+
+
+@wrong(
+    "alignment_reading",
+    says='Two things: your "three_times" is too large by one; and for "left_out" you take the column with the smallest '
+    "weight, where the one in which no row has its largest weight is asked for.",
+)
+def three_times_too_large_and_smallest_weight(student_id):
+    weights = planted_alignment(student_id)
+    reads = weights.argmax(axis=1)
+    times = np.bincount(reads, minlength=6)
+    first = int(np.flatnonzero(np.diff(reads) < 0)[0])
+    return {
+        "reads": (reads + 1).tolist(),
+        "three_times": int(times.argmax()) + 2,
+        "left_out": int(weights.min(axis=0).argmin()) + 1,
+        "crossing": [first + 1, first + 2],
+        "undecided": int(weights.max(axis=1).argmin()) + 1,
+    }
+
+
+@wrong(
+    "cosine_similarity",
+    says="Each of your vectors has its own order of words, so that the counts of different words are multiplied; both "
+    "need an entry for the same words in the same order.",
+)
+def orders_of_their_own(a, b):
+    x, y = list(Counter(a.split()).values()), list(Counter(b.split()).values())
+    if not x or not y:
+        return float(x == y)
+    return sum(p * q for p, q in zip(x, y)) / (np.linalg.norm(x) * np.linalg.norm(y))
+
+
+@wrong(
+    "cosine_similarity",
+    says="Your vectors have entries for the words of the first text only, so the second vector comes out too short.",
+)
+def words_of_the_first_or_nothing(a, b):
+    x, y = Counter(a.split()), Counter(b.split())
+    if not x or not y:
+        return float(x == y)
+    product = sum(x[word] * y[word] for word in x)
+    return product and product / np.sqrt(sum(n * n for n in x.values()) * sum(y[word] ** 2 for word in x))
+
+
+@wrong(
+    "cosine_similarity",
+    says="You count a word also where its letters stand inside a longer one, as text.count does; the words are those "
+    "of text.split().",
+)
+def letters_inside_words(a, b):
+    words = {*a.split(), *b.split()}
+    if not a.split() or not b.split():
+        return float(a.split() == b.split())
+    x, y = (np.array([text.count(word) for word in words]) for text in (a, b))
+    return x @ y / np.sqrt((x @ x) * (y @ y))
+
+
+@wrong(
+    "damerau_levenshtein_similarity",
+    says="The first row of your table is 0: characters at the beginning of the second text are inserted for nothing.",
+)
+def beginning_for_nothing_but_with_an_empty_text(a, b):
+    if not a or not b:
+        return float(a == b)
+    d = np.zeros((len(a) + 1, len(b) + 1))
+    d[:, 0] = range(len(a) + 1)
+    for i in range(1, len(a) + 1):
+        for j in range(1, len(b) + 1):
+            d[i, j] = min(d[i - 1, j] + 1, d[i, j - 1] + 1, d[i - 1, j - 1] + (a[i - 1] != b[j - 1]))
+            if i > 1 and j > 1 and a[i - 2] == b[j - 1] and a[i - 1] == b[j - 2]:
+                d[i, j] = min(d[i, j], d[i - 2, j - 2] + 1)
+    return 1 - d[len(a), len(b)] / max(len(a), len(b))
+
+
+edited(
+    "damerau_levenshtein_similarity",
+    "exchange_without_asking_for_two",
+    "if i > 1 and j > 1 and",
+    "if len(a) > 1 and",
+    says="Your condition for an exchange does not ask whether two characters have been read of each text (i > 1 and "
+    "j > 1): at the beginning an index of -1 or -2 takes characters from the end.",
+)
+
+
+@wrong(
+    "AttentionDecoder",
+    says="Your cell reads the mean of the annotations, and its new state asks. Here the previous state asks, and the "
+    "cell reads the context that comes of it.",
+    based_on="AttentionDecoder",
+)
+class cell_reads_the_mean:
+    def step(self, y_prev, state, H, mask):
+        share = mask / mask.sum(dim=1, keepdim=True).clamp(min=1)
+        mean = torch.einsum("bt,btm->bm", share, H)
+        state = self.cell(torch.cat([self.embedding(y_prev), mean], dim=1), state)
+        hidden = torch.tanh(self.W_s(state).unsqueeze(1) + self.W_h(H))
+        scores = self.v(hidden).squeeze(2).masked_fill(~mask, -torch.inf)
+        alpha = scores.softmax(dim=1).masked_fill(~mask, 0.0)
+        context = torch.einsum("bt,btm->bm", alpha, H)
+        return self.output(torch.cat([state, context], dim=1)), state, alpha

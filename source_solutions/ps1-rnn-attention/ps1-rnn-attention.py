@@ -114,8 +114,10 @@ def planted_alignment(student_id):
         ordered, sums, times = np.sort(weights, axis=1), weights.sum(axis=0), np.bincount(columns, minlength=6)
         clear = (ordered[:, -1] - ordered[:, -2]).min() > 0.12 and np.sort(sums)[1] - sums[times == 0] > 0.15
         planted = (weights.argmax(axis=1) == columns).all() and (np.diff(columns) < 0).sum() == 1
-        rows_tell = columns[place + 1] != place and highest.argmax() != times.argmax()  # columns have other numbers
-        if clear and planted and rows_tell and times[columns[spread]] == 1:
+        own = columns[place + 1] != place and columns[spread] != spread
+        rows_tell = own and highest.argmax() != times.argmax()  # columns have other numbers
+        crosses_late = (np.diff(columns) <= 0).argmax() != place  # a word is read again before
+        if clear and planted and rows_tell and crosses_late and times[columns[spread]] == 1:
             return weights
 
 

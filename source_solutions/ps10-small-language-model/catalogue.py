@@ -73,8 +73,8 @@ def merges_from_the_right(text, merges):
 
 @wrong(
     "apply_merges",
-    says="You look for the longest token at each place, like a dictionary; the merges are applied in their order, each "
-    "on what the ones before have made.",
+    says="You go through the text once, with all merges together; they are applied in their order, each to the whole "
+    "text, on what the ones before have made.",
 )
 def merges_by_the_longest_token(text, merges):
     known = sorted({a + b for a, b in merges}, key=len, reverse=True)
@@ -84,6 +84,18 @@ def merges_by_the_longest_token(text, merges):
         tokens.append(token)
         i += len(token)
     return tokens
+
+
+@wrong(
+    "apply_merges",
+    says="You replace within one joined text, which does not see where tokens begin and end: a longer token that ends "
+    "or begins like a part of the pair is merged, too.",
+)
+def merges_in_a_joined_text(text, merges):
+    joined = "\u0001".join(text)
+    for left, right_part in merges:
+        joined = joined.replace(f"{left}\u0001{right_part}", left + right_part)
+    return joined.split("\u0001") if text else []
 
 
 @wrong(
@@ -394,6 +406,14 @@ edited(
 )
 edited(
     "next_token_loss",
+    "loss_reshaped_for_transposed",
+    LOSS,
+    "return nn.functional.cross_entropy(logits[:, :-1].reshape(len(logits), logits.shape[2], -1), tokens[:, 1:])",
+    says="You reshape the logits where their axes should be exchanged. Reshaping keeps the order of the numbers and "
+    "mixes places and tokens.",
+)
+edited(
+    "next_token_loss",
     "loss_shifted_the_other_way",
     LOSS,
     "return nn.functional.cross_entropy(logits[:, 1:].flatten(0, 1), tokens[:, :-1].flatten())",
@@ -578,6 +598,23 @@ edited(
 )
 
 
+edited(
+    "perplexity",
+    "perplexity_by_the_mean_length",
+    WHOLE,
+    "np.exp(np.sum(losses * counts) / np.mean(counts))",
+    says="You divide by the mean number of tokens of a piece; divide by the number of all tokens.",
+)
+edited(
+    "perplexity",
+    "perplexity_by_the_longest_piece",
+    WHOLE,
+    "np.exp(np.sum(losses * counts / counts.max()) / len(counts))",
+    says="Your weights do not sum to 1: they are shares of the longest piece, divided by the number of pieces. Divide "
+    "by the number of all tokens.",
+)
+
+
 @right("perplexity")
 def perplexity_as_a_product(losses, counts):
     share = counts / counts.sum()
@@ -627,6 +664,20 @@ edited(
     "for n in (2, 3))",
     "for n in (2, 4))",
     says="Your top-p keeps one token too many: the threshold was reached before.",
+)
+edited(
+    "sampling_answers",
+    "sheet_sorted_by_chance",
+    "np.where(np.isin(np.arange(5), best[:n]), counts, 0)",
+    "np.where(np.arange(5) < n, np.sort(counts)[::-1], 0)",
+    says="The probabilities you keep stand in the order from the likeliest on; each belongs to its token's number.",
+)
+edited(
+    "sampling_answers",
+    "sheet_in_the_order_of_numbers",
+    "best = np.argsort(-counts)",
+    "best = np.arange(5)",
+    says="You keep the first tokens in the order of their numbers; the likeliest ones stay.",
 )
 edited(
     "sampling_answers",
@@ -769,6 +820,13 @@ edited(
     "chances[order[: len(kept)]] = kept",
     "chances[: len(kept)] = kept",
     says="Your probabilities stand sorted; entry i belongs to token i. Undo the sorting.",
+)
+edited(
+    "sampling_distribution",
+    "sampling_sorted_where_cut",
+    "chances[order[: len(kept)]] = kept",
+    "chances[order if top_k is None and top_p is None else np.arange(len(kept))] = kept",
+    says="With `top_k` or `top_p` your probabilities stand sorted; entry i belongs to token i. Undo the sorting.",
 )
 edited(
     "sampling_distribution",
@@ -1058,6 +1116,20 @@ def grouped_values_in_turns(Q, K, V):
     _, h, T, d = Q.shape
     K, V = np.repeat(K, h // K.shape[1], axis=1), np.tile(V, (1, h // V.shape[1], 1, 1))
     scores = np.where(np.tri(T, dtype=bool), Q @ K.swapaxes(2, 3) / np.sqrt(d), -np.inf)
+    powers = np.exp(scores - scores.max(axis=3, keepdims=True))
+    return powers / powers.sum(axis=3, keepdims=True) @ V
+
+
+@wrong(
+    "grouped_attention",
+    says="Two things: your scores are divided by d, where its root belongs; and neighbours that share keys and values "
+    "are g at a time in yours, where they are h / g.",
+)
+def grouped_by_g_and_scaled_by_d(Q, K, V):
+    _, h, T, d = Q.shape
+    g = K.shape[1]
+    K, V = (array[:, np.minimum(np.arange(h) // g, g - 1)] for array in (K, V))
+    scores = np.where(np.tri(T, dtype=bool), Q @ K.swapaxes(2, 3) / d, -np.inf)
     powers = np.exp(scores - scores.max(axis=3, keepdims=True))
     return powers / powers.sum(axis=3, keepdims=True) @ V
 
@@ -1439,6 +1511,58 @@ edited(
 )
 edited(
     "CachedAttention",
+    "cached_keys_detached",
+    "k = turn(k, places)",
+    "k = turn(k, places).detach()",
+    says="No gradient reaches W_K: what is kept for later is still part of what is learned now.",
+)
+
+
+@wrong(
+    "CachedAttention",
+    says="Two things: no gradient reaches W_K, for the keys are cut off (detach, no_grad or .data); and you divide by "
+    "the root of d_model, where a head compares vectors of width d_head.",
+    based_on="CachedAttention",
+)
+class cached_keys_detached_and_scaled_by_d_model:
+    def forward(self, x, cache=None):
+        T_before, T_new = 0 if cache is None else cache[0].shape[2], x.shape[1]
+        places = torch.arange(T_new) + T_before
+        q = turn(self.W_Q(x).unflatten(2, (self.n_heads, -1)).transpose(1, 2), places)
+        k = turn(self.W_K(x).unflatten(2, (self.n_groups, -1)).transpose(1, 2), places).detach()
+        v = self.W_V(x).unflatten(2, (self.n_groups, -1)).transpose(1, 2)
+        if cache is not None:
+            k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+        size = self.n_heads // self.n_groups
+        scores = q @ k.repeat_interleave(size, dim=1).transpose(2, 3) / x.shape[2] ** 0.5
+        weights = scores.masked_fill(places[:, None] < torch.arange(k.shape[2]), -torch.inf).softmax(dim=3)
+        return self.W_O((weights @ v.repeat_interleave(size, dim=1)).transpose(1, 2).flatten(2)), (k, v)
+
+
+@wrong(
+    "CachedAttention",
+    says="You split into heads by reshape or view alone, which mixes tokens and heads: the width is split first, and "
+    "then the axis of the heads moves before that of the tokens (transpose).",
+    based_on="CachedAttention",
+)
+class cached_split_without_moving:
+    def forward(self, x, cache=None):
+        B, T_new, _ = x.shape
+        T_before = 0 if cache is None else cache[0].shape[2]
+        places = torch.arange(T_new) + T_before
+        q = turn(self.W_Q(x).reshape(B, self.n_heads, T_new, -1), places)
+        k = turn(self.W_K(x).reshape(B, self.n_groups, T_new, -1), places)
+        v = self.W_V(x).reshape(B, self.n_groups, T_new, -1)
+        if cache is not None:
+            k, v = torch.cat([cache[0], k], dim=2), torch.cat([cache[1], v], dim=2)
+        size = self.n_heads // self.n_groups
+        scores = q @ k.repeat_interleave(size, dim=1).transpose(2, 3) / q.shape[3] ** 0.5
+        weights = scores.masked_fill(places[:, None] < torch.arange(k.shape[2]), -torch.inf).softmax(dim=3)
+        return self.W_O((weights @ v.repeat_interleave(size, dim=1)).transpose(1, 2).flatten(2)), (k, v)
+
+
+edited(
+    "CachedAttention",
     "cached_with_bias",
     "self.W_O = nn.Linear(d_model, d_model, bias=False)",
     "self.W_O = nn.Linear(d_model, d_model)",
@@ -1540,6 +1664,14 @@ def training_seeded_too_late(steps, seed):
 
 edited(
     "train_language_model",
+    "training_rows_without_seed",
+    "starts = torch.randint(len(TRAIN) - 24, (16, 1))",
+    "starts = torch.tensor(np.random.default_rng().integers(len(TRAIN) - 24, size=(16, 1)))",
+    says="A new model follows the seed in yours, and a trained one does not: what is drawn while it is trained has to "
+    "follow the seed, too. Draw with PyTorch.",
+)
+edited(
+    "train_language_model",
     "training_with_a_fixed_seed",
     "torch.manual_seed(seed)",
     "torch.manual_seed(0)",
@@ -1550,7 +1682,8 @@ edited(
     "training_on_the_validation_text",
     "rows = TRAIN[starts + torch.arange(24)]",
     "rows = VAL[starts % (len(VAL) - 24) + torch.arange(24)]",
-    says="You train on VAL; it is for looking only, or nobody knows what the model does on new text.",
+    says="Your model knows VAL better than TRAIN. Does it learn from VAL? That is for looking only, or nobody knows "
+    "what the model does on new text.",
 )
 edited(
     "train_language_model",
@@ -1592,14 +1725,16 @@ edited(
     "training_returns_the_loss",
     "return model",
     "return loss.item() if steps else 0.0",
-    says="You return a loss; the trained model is asked for.",
+    says="What you return is not the trained model alone, such as a loss or the model together with losses; return the "
+    "model and nothing else.",
 )
 edited(
     "train_language_model",
     "training_with_a_new_model_each_step",
     "optimiser.zero_grad()",
     "model = SmallModel()",
-    says="You make a new model in every step, so that nothing is kept from one to the next.",
+    says="After 200 steps your model knows hardly anything of what follows what, although the steps change it. Is a "
+    "model made anew in every step, is the step size too small, or do your rows not hold neighbouring tokens?",
 )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from autograder.catalogue import edited, right, wrong
 
 if TYPE_CHECKING:  # the names of the notebook and of concepts.py, which are there when this is read
-    from concepts import attention_mistakes
+    from concepts import CONCEPTS, attention_mistakes, attention_with
     from the_notebook import (
         cross_attention_numbers,
         scaled_dot_product_attention,
@@ -94,6 +94,13 @@ edited(
 )
 edited(
     "self_attention_answers",
+    "sheet_output_averages_parts_of_tokens",
+    '"output": weights @ V',
+    '"output": (weights @ X)[:, :2]',
+    says="Your outputs average the first two columns of the tokens; what is averaged are their values.",
+)
+edited(
+    "self_attention_answers",
     "sheet_counted_from_zero",
     "weights.argmax(axis=1) + 1",
     "weights.argmax(axis=1)",
@@ -128,6 +135,48 @@ for exercise, prefix, root in [
         "weights = scores - scores.min(axis=1, keepdims=True)",
         says="You subtract the smallest score of each row and divide by the sum; softmax applies the exponential "
         "function first.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_weights_of_products",
+        "weights = np.exp(scores)",
+        "weights = np.exp(Q @ K.T)",
+        says="Your weights are made of the products from before the division; softmax takes the scores.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_scores_rounded",
+        PRODUCTS,
+        f"np.round({PRODUCTS})",
+        says="You round the scores to whole numbers; the weights are made of the scores as they are.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_scores_rounded_to_tenths",
+        PRODUCTS,
+        f"np.round({PRODUCTS}, 1)",
+        says="You round the scores to one decimal and go on with that; two decimals of all that follows are asked for.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_values_compared",
+        PRODUCTS,
+        f"Q @ V.T / {root}",
+        says="Your scores compare the queries with the values; queries are compared with keys.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_columns_first",
+        "weights = np.exp(scores)",
+        "weights = np.exp(scores) / np.exp(scores).sum(axis=0)",
+        says="You divide by the sums of the columns first and by those of the rows then; only the rows count.",
+    )
+    edited(
+        exercise,
+        f"{prefix}_one_sum_for_the_map",
+        "weights.sum(axis=1, keepdims=True)",
+        "(weights.sum() / len(weights))",
+        says="You divide the whole map by one sum; every query, that is every row, needs its own.",
     )
     edited(
         exercise,
@@ -289,6 +338,13 @@ edited(
 )
 edited(
     "cross_attention_answers",
+    "cross_sheet_softmax_over_everything",
+    "weights.sum(axis=1, keepdims=True)",
+    "weights.sum()",
+    says="All eight of your weights together sum to 1; every query, that is every row, needs a softmax of its own.",
+)
+edited(
+    "cross_attention_answers",
     "cross_sheet_output_called_map",
     '"weights": weights',
     '"weights": weights @ V',
@@ -360,6 +416,21 @@ def soft_instead_of_hard(q, K, V):
     products = K @ q
     weights = np.exp(products - products.max())
     return weights / weights.sum() @ V
+
+
+@wrong("argmax_attention", says="You average all values with a softmax; here the best key takes everything.")
+def sharp_softmax(q, K, V):
+    products = 10 * (K @ q)
+    weights = np.exp(products - products.max())
+    return weights / weights.sum() @ V
+
+
+@wrong(
+    "argmax_attention",
+    says="You look for the largest product of two single entries; a key's product with the query is the sum of them.",
+)
+def largest_product_of_entries(q, K, V):
+    return V[np.argmax((K * q).max(axis=1))].copy()
 
 
 @wrong(
@@ -658,6 +729,21 @@ def nan_for_a_query_without_keys(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
+    says="The weights of a query that may attend to nothing are NaN in your function, and only the output is mended; "
+    "they should be zeros, too.",
+)
+def nan_weights_beside_a_mended_output(Q, K, V, mask=None):
+    scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
+    if mask is not None:
+        scores = np.where(mask, scores, -np.inf)
+    with np.errstate(invalid="ignore"):
+        powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights = powers / powers.sum(axis=-1, keepdims=True)
+    return np.nan_to_num(weights @ V), weights
+
+
+@wrong(
+    "scaled_dot_product_attention",
     says="A query that may attend to nothing attends to all keys equally in your function; it should get zeros.",
 )
 def uniform_for_a_query_without_keys(Q, K, V, mask=None):
@@ -732,7 +818,7 @@ def softmax_over_queries(Q, K, V, mask=None):
 
 @wrong(
     "scaled_dot_product_attention",
-    says="Your softmax runs over axis 1. That is the keys' axis only without a batch; count from the end.",
+    says="Where there is a batch, your softmax runs over axis 1; the keys' axis is the last one. Count from the end.",
 )
 def softmax_over_axis_one(Q, K, V, mask=None):
     scores = Q @ np.swapaxes(K, -1, -2) / np.sqrt(Q.shape[-1])
@@ -1309,8 +1395,8 @@ edited(
 edited(
     "self_attention_columns",
     "columns_queries_and_keys_swapped",
-    "scaled_dot_product_attention(Q.T, K.T, V.T)",
-    "scaled_dot_product_attention(K.T, Q.T, V.T)",
+    "(Q.T, K.T, V.T)",
+    "(K.T, Q.T, V.T)",
     says="Queries and keys have changed places: check who asks and who answers.",
 )
 edited(
@@ -1335,16 +1421,13 @@ def columns_softmax_over_queries(X, W_Q, W_K, W_V):
     return V @ weights.T, weights
 
 
-@wrong(
+edited(
     "self_attention_columns",
+    "columns_scaled_by_tokens",
+    "scaled_dot_product_attention(",
+    f"{attention_with(**CONCEPTS['scaled_by_keys'][1])}(",
     says="Your scale is the root of the number of tokens: in K (d_k, T) the width is the first axis, not the last.",
 )
-def columns_scaled_by_tokens(X, W_Q, W_K, W_V):
-    Q, K, V = W_Q @ X, W_K @ X, W_V @ X
-    scores = Q.T @ K / np.sqrt(K.shape[-1])
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    weights = powers / powers.sum(axis=-1, keepdims=True)
-    return V @ weights.T, weights
 
 
 @wrong(
@@ -1504,6 +1587,18 @@ def cross_softmax_over_queries(X_q, X_kv, W_Q, W_K, W_V):
 
 
 @wrong(
+    "cross_attention",
+    says="Two things: your scale is the root of the width of X_q, where that of the keys is needed; and your softmax "
+    "runs over the queries.",
+)
+def cross_scaled_by_model_width_over_queries(X_q, X_kv, W_Q, W_K, W_V):
+    scores = (X_q @ W_Q) @ np.swapaxes(X_kv @ W_K, -1, -2) / np.sqrt(X_q.shape[-1])
+    powers = np.exp(scores - scores.max(axis=-2, keepdims=True))
+    weights = powers / powers.sum(axis=-2, keepdims=True)
+    return weights @ (X_kv @ W_V), weights
+
+
+@wrong(
     "cross_attention", says="Your scale is the root of the width of X_kv; it should come from the width of the keys."
 )
 def cross_scaled_by_answering_width(X_q, X_kv, W_Q, W_K, W_V):
@@ -1573,6 +1668,19 @@ def one_product_only(L, D):
     return L * L * D
 
 
+@wrong("attention_multiplications", says="You multiply the costs of the two matrix products; they are to be added.")
+def costs_multiplied(L, D):
+    return (L * L * D) ** 2
+
+
+@wrong(
+    "attention_multiplications",
+    says="You count the entries of the two results; each entry is a sum of several products, and those count.",
+)
+def entries_counted(L, D):
+    return L * L + L * D
+
+
 @wrong(
     "attention_multiplications",
     says="Length and width have changed places: for every pair of tokens there is a dot product of width D.",
@@ -1611,6 +1719,15 @@ def with_projections(L, D):
 )
 def with_additions(L, D):
     return L * L * (2 * D - 1) + L * D * (2 * L - 1)
+
+
+@wrong(
+    "attention_multiplications",
+    says="Two things: you count the projections, and you count additions; only the multiplications in QK^T and "
+    "weights V are asked for.",
+)
+def with_projections_and_additions(L, D):
+    return 3 * L * D * D + 2 * L * L * (2 * D - 1)
 
 
 @wrong(

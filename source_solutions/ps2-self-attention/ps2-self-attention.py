@@ -469,15 +469,17 @@ def lookup(rng, T, d, d_v, dtype=np.float64, shift=0.0):
 
 @check("random queries and keys, among them keys that all point away from the query", points=1)
 def _(rng):
+    # first leads that only whole numbers lose, and narrower ones, the last without rounding: nearly equal is not equal,
+    # and which of them an answer loses tells apart how it takes them for equal
+    cases = []
+    for scale, best in ((1.0, 2.4), (1.0, 2.03), (1.0, 2.01001), (2.0**-50, 2.03)):
+        cases.append((np.full(1, scale), np.array([[0.5], [1.98], [2.01], [best]]), rng.normal(size=(4, 3))))
     sizes = [(5, 4, 6), (7, 3, 2), (2, 6, 5), (4, 1, 3), (1, 3, 2), (6, 4, 1)]
-    cases = [lookup(rng, T, d, d_v, shift=float(rng.choice([0, 20]))) for T, d, d_v in sizes]
+    cases += [lookup(rng, T, d, d_v, shift=float(rng.choice([0, 20]))) for T, d, d_v in sizes]
     cases += [lookup(rng, 5, 4, 6, shift=shift) for shift in (0.0, 20.0, 2e3, -2e3)]
     cases.append(lookup(rng, 5, 4, 6, dtype=np.float32))
     q, K, V = lookup(rng, 5, 4, 6)
     cases.append((q, np.asfortranarray(K), np.repeat(V, 2, axis=1)[:, ::2]))
-    # leads that only whole numbers lose, and narrower ones, the last without rounding: nearly equal is not equal
-    for scale, best in ((1.0, 2.4), (1.0, 2.03), (1.0, 2.01001), (2.0**-50, 2.03)):
-        cases.append((np.full(1, scale), np.array([[1.98], [2.01], [best], [0.5]]), rng.normal(size=(4, 3))))
     agrees(argmax_attention, cases=cases)
 
 
@@ -1263,11 +1265,13 @@ def attention_multiplications(L, D):
 
 # %% nbgrader={"grade_id": "attention-multiplications-tests", "points": 2}
 # Examples of exercise 9: attention_multiplications
-count = attention_multiplications(1, 1)
+count = attention_multiplications(2, 3)
 assert count is not None, "attention_multiplications returned None. Is there a return?"
-assert count == 2, "One token of width 1: one multiplication for the score, one for the average. Two in all."
-assert attention_multiplications(2, 3) == 24, (
+assert count == 24, (
     "Two tokens of width 3: QK^T has 4 entries of 3 multiplications, weights V has 6 entries of 2. 24 in all."
+)
+assert attention_multiplications(1, 1) == 2, (
+    "One token of width 1: one multiplication for the score, one for the average. Two in all."
 )
 ### BEGIN HIDDEN TESTS
 from autograder.checks import agrees, case, check
@@ -1275,7 +1279,7 @@ from autograder.checks import agrees, case, check
 
 @check("other lengths and widths", points=1)
 def _(rng):
-    sizes = [(1, 5), (5, 1), (3, 4), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]
+    sizes = [(3, 4), (1, 5), (5, 1), (40, 16), *rng.integers(2, 40, size=(4, 2)).tolist()]
     agrees(attention_multiplications, cases=[case(L, D) for L, D in sizes])
 
 

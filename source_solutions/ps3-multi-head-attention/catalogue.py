@@ -1870,3 +1870,120 @@ class averaged_and_scaled_by_d_model(nn.Module):
         w = s.softmax(-1).nan_to_num(0)
         z = (w @ v).transpose(1, 2).reshape(x_q.shape)
         return (self.W_O(z), w.mean(dim=1))
+
+
+# -------------------------------------------- mistakes that a third collection of answers brought
+
+
+@wrong(
+    "split_heads",
+    says="Your heads begin at the columns i * n_heads; head i begins at i * d_head.",
+)
+def split_from_other_columns(X, n_heads):
+    d_head = X.shape[2] // n_heads
+    columns = (np.arange(n_heads)[:, None] * n_heads + np.arange(d_head)) % X.shape[2]
+    return X[:, :, columns].swapaxes(1, 2)
+
+
+@wrong(
+    "merge_heads",
+    says="Your heads move behind the tokens, but where the axes are joined, the numbers of heads and tokens are "
+    "exchanged: X comes as (B, h, T, d_head).",
+)
+def merge_with_sizes_exchanged(X):
+    B, h, T, d_head = X.shape
+    return X.swapaxes(1, 2).reshape(B, h, T * d_head)
+
+
+@wrong("merge_heads", says="Your result holds the first sequence alone; all of the batch are to be merged.")
+def merge_of_the_first_sequence(X):
+    return np.concatenate(list(X[0]), axis=-1)[None]
+
+
+edited(
+    "attention_shapes",
+    "shapes_map_heads_first",
+    '"map": (B, h, T, T)',
+    '"map": (h, B, T, T)',
+    says="In your map the heads come before the sequences; the order is (B, h, T, T).",
+)
+edited(
+    "attention_shapes",
+    "shapes_z_per_head_with_heads_last",
+    '"z_per_head": per_head',
+    '"z_per_head": (B, T, d_model // h, h)',
+    says="In your averages of the heads the heads stand last, behind the width; they come before the tokens.",
+)
+edited(
+    "padding_mask",
+    "padding_sequences_for_queries",
+    "[:, None, None, :]",
+    "[None, None]",
+    says="Your mask is (1, 1, B, T): the sequences stand where the queries belong; they are the first axis.",
+)
+edited(
+    "multi_head_attention",
+    "without_W_V",
+    "X_kv @ W_V",
+    "X_kv",
+    says="Your values are the tokens X_kv themselves; they go through W_V.",
+)
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You give forbidden keys a finite score in place of minus infinity; allowed scores may be as low or "
+    "lower, and then forbidden keys take a share or all of it. Exclude them completely.",
+    based_on="MultiHeadAttention",
+)
+class module_finite_score_and_no_zeros:
+    def forward(self, x_q, x_kv, mask=None):
+        q, k, v = (
+            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2) for x in (self.W_Q(x_q), self.W_K(x_kv), self.W_V(x_kv))
+        )
+        scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+        if mask is None:
+            weights = scores.softmax(dim=3)
+        else:
+            weights = scores.masked_fill(~mask, -100.0).softmax(dim=3) * mask.any(dim=-1, keepdim=True)
+        return self.W_O((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="You write into the result of the softmax, which its gradient needs as it was, so that backward() raises an "
+    "error. masked_fill without an underscore and torch.where make new tensors.",
+    based_on="MultiHeadAttention",
+)
+class module_weights_written_into:
+    def forward(self, x_q, x_kv, mask=None):
+        q, k, v = (
+            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2) for x in (self.W_Q(x_q), self.W_K(x_kv), self.W_V(x_kv))
+        )
+        scores = q @ k.transpose(2, 3) / q.shape[3] ** 0.5
+        if mask is None:
+            weights = scores.softmax(dim=3)
+        else:
+            weights = scores.masked_fill(~mask, -1e30).softmax(dim=3)
+            weights[~mask.expand(weights.shape)] = 0.0
+        return self.W_O((weights @ v).transpose(1, 2).flatten(2)), weights
+
+
+@wrong(
+    "MultiHeadAttention",
+    says="Two things: your scale is the root of d_model, where the width of a head sets it; and a reshape alone mixes "
+    "heads and tokens when you put the heads together.",
+    based_on="MultiHeadAttention",
+)
+class module_scaled_by_d_model_and_merged_by_reshape:
+    def forward(self, x_q, x_kv, mask=None):
+        q, k, v = (
+            x.unflatten(2, (self.n_heads, -1)).transpose(1, 2) for x in (self.W_Q(x_q), self.W_K(x_kv), self.W_V(x_kv))
+        )
+        scores = q @ k.transpose(2, 3) / x_q.shape[2] ** 0.5
+        if mask is not None:
+            scores = scores.masked_fill(~mask, -torch.inf)
+        weights = scores.softmax(dim=3)
+        if mask is not None:
+            weights = weights.masked_fill(~mask, 0.0)
+        return self.W_O((weights @ v).reshape(x_q.shape)), weights

@@ -56,7 +56,8 @@ edited(
     "gap_shuffled_back",
     "f(X[perm]) - f(X)[perm]",
     "f(X[perm]) - f(X)[np.argsort(perm)]",
-    says="You undo the order on the results instead of applying it: f(X)[perm] uses the same perm as X[perm].",
+    says="You shuffle tokens and results in different ways, one of them backwards or twice: f(X[perm]), as it comes, "
+    "is compared with f(X)[perm].",
 )
 edited(
     "permutation_gap",
@@ -172,7 +173,9 @@ def sinusoids_in_halves(T, d):
 
 
 @wrong(
-    "sinusoidal_encoding", says="Sine and cosine have changed places: sine stands in the even columns, counted from 0."
+    "sinusoidal_encoding",
+    says="Sine and cosine have changed places: sine stands in the even columns, counted from 0.",
+    based_on="sinusoidal_encoding",
 )
 def sinusoids_cosine_first(T, d):
     angles = np.arange(T)[:, None] / 10000 ** (2 * (np.arange(d) // 2) / d)  # (T, d)
@@ -294,19 +297,13 @@ def sinusoids_in_float32(T, d):
     return table
 
 
-@wrong(
+edited(
     "sinusoidal_encoding",
+    "sinusoids_ends_included",
+    "(2 * (np.arange(d) // 2) / d)",
+    "np.linspace(0, 1, (d + 1) // 2)[np.arange(d) // 2]",
     says="Your exponents run from 0 to 1 with both ends; they are 2i / d, so that 1 is not reached.",
 )
-def sinusoids_ends_included(T, d):
-    t = np.arange(T)[:, None]
-    pairs = (d + 1) // 2
-    frequencies = 10000.0 ** (-np.linspace(0, 1, pairs))
-    angles = t * frequencies
-    table = np.zeros((T, d))
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles[:, : d // 2])
-    return table
 
 
 @wrong(
@@ -941,8 +938,8 @@ edited(
     "rotary_halves_put_together",
     "turned.reshape(X.shape)",
     "turned.swapaxes(-1, -2).reshape(X.shape)",
-    says="You turn the right pairs and then put all first columns before all second ones; each pair goes back to its "
-    "own two columns.",
+    says="You turn pairs of neighbours and then put all first columns before all second ones; each pair goes back to "
+    "its own two columns.",
 )
 edited(
     "rotary",
@@ -1143,14 +1140,22 @@ def rotary_in_torch(X, positions):
 # -------------------------------------------- mistakes that a second collection of answers brought
 
 
-@wrong(
+edited(
     "permutation_gap",
+    "length_of_the_difference",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.max(np.linalg.norm((f(X[perm]) - f(X)[perm]).reshape(len(perm), -1), axis=1))",
     says="You measure a token's difference by the length of the vector; the largest single entry, without its sign, "
     "is asked for.",
 )
-def length_of_the_difference(f, X, perm):
-    diff = f(X[perm]) - f(X)[perm]
-    return np.sqrt((diff.reshape(len(perm), -1) ** 2).sum(axis=1)).max()
+edited(
+    "permutation_gap",
+    "length_of_the_difference_of_other_pairs",
+    "np.max(np.abs(f(X[perm]) - f(X)[perm]))",
+    "np.max(np.linalg.norm((f(X[perm]) - f(X)[np.argsort(perm)]).reshape(len(perm), -1), axis=1))",
+    says="Two things: you shuffle tokens and results in different ways, one of them backwards or twice; and you "
+    "measure a token's difference by the length of the vector, where the largest single entry is asked for.",
+)
 
 
 @wrong("permutation_gap", says="You divide the difference by the size of the results; it is asked for as it is.")
@@ -1401,3 +1406,60 @@ def halves_turned_backwards(X, positions):
     a = positions[:, None] / 10000 ** (2 * np.arange(d // 2) / d)
     left, right = np.split(X, 2, axis=-1)
     return np.concatenate([left * np.cos(a) + right * np.sin(a), right * np.cos(a) - left * np.sin(a)], axis=-1)
+
+
+edited(
+    "relative_bias",
+    "bias_of_squared_distances",
+    "P_q @ P_k.T",
+    "((P_q[:, None, :] - P_k[None, :, :]) ** 2).sum(axis=-1)",
+    says="Your table holds squared distances of the rows; dot products are asked for.",
+)
+edited(
+    "concatenated_score",
+    "concatenated_sums_multiplied",
+    "p_i @ p_j",
+    "p_i.sum() * p_j.sum()",
+    says="You multiply the sums of the two positions; their dot product multiplies entry by entry and then sums.",
+)
+edited(
+    "concatenated_score",
+    "concatenated_entries_added",
+    "x_i @ x_j + p_i @ p_j",
+    "np.sum(x_i * x_j + p_i * p_j)",
+    says="You add the products of contents and positions entry by entry before the sum; their widths may differ. Sum "
+    "each part by itself.",
+)
+
+
+@wrong(
+    "additive_score_terms",
+    says="You multiply into one of the given vectors (*=), so that later terms are made of a vector that has changed; "
+    "make a new array.",
+)
+def terms_multiplied_in_place(x_i, p_i, x_j, p_j):
+    terms = []
+    for left in (x_i, p_i):
+        for right_one in (x_j, p_j):
+            left *= right_one
+            terms.append(left.sum())
+    return terms
+
+
+@wrong("additive_score_terms", says="You round the terms to whole numbers; they are asked for as they are.")
+def terms_rounded(x_i, p_i, x_j, p_j):
+    return [round(float(a @ b)) for a in (x_i, p_i) for b in (x_j, p_j)]
+
+
+@wrong(
+    "shift_matrix",
+    says="You fit the matrix to a few positions; in a wide table these do not settle it, and others are moved to wrong "
+    "places. It can be written down.",
+)
+def shift_fitted_to_few_positions(delta, d):
+    def rows(t):
+        angles = t[:, None] / 10000 ** (2 * (np.arange(d) // 2) / d)
+        return np.where(np.arange(d) % 2 == 0, np.sin(angles), np.cos(angles))
+
+    t = np.arange(8)
+    return np.linalg.lstsq(rows(t), rows(t + delta), rcond=None)[0].T

@@ -40,6 +40,20 @@ edited(
 )
 edited(
     "layer_norm",
+    "layer_eps_as_a_lower_bound",
+    "np.sqrt(variance + eps)",
+    "np.sqrt(np.maximum(variance, eps))",
+    says="Your eps is a lower bound of the variance; it is added to the variance, however large that is.",
+)
+edited(
+    "layer_norm",
+    "layer_mean_absolute_deviation",
+    "np.sqrt(variance + eps)",
+    "(np.abs(deviation).mean(axis=-1, keepdims=True) + eps)",
+    says="You divide by the mean of the absolute deviations; the root of the mean of their squares is needed.",
+)
+edited(
+    "layer_norm",
     "layer_divided_by_the_variance",
     "np.sqrt(variance + eps)",
     "(variance + eps)",
@@ -62,8 +76,8 @@ edited(
 edited(
     "layer_norm",
     "layer_beta_before_gamma",
-    "gamma * deviation / np.sqrt(variance + eps) + beta",
-    "gamma * (deviation / np.sqrt(variance + eps) + beta)",
+    " + beta",
+    " + gamma * beta",
     says="You add beta before you multiply by gamma; it is the other way round.",
 )
 edited(
@@ -747,6 +761,20 @@ edited(
 )
 edited(
     "layer_norm_backward",
+    "backward_with_the_deviation",
+    "normalised * (g * normalised).mean(",
+    "deviation * (g * normalised).mean(",
+    says="The way through the variance goes along the deviation in your dx; it goes along the normalised token.",
+)
+edited(
+    "layer_norm_backward",
+    "backward_with_the_deviation_twice",
+    "normalised * (g * normalised).mean(",
+    "deviation * (g * deviation).mean(",
+    says="On the way through the variance you take the deviation twice where the normalised token belongs in your dx.",
+)
+edited(
+    "layer_norm_backward",
     "backward_gamma_forgotten",
     "g = dy * gamma",
     "g = dy",
@@ -1236,6 +1264,13 @@ edited(
     '"batch_until": 6',
     '"batch_until": 8',
     says="At step 8 one sequence is left; a variance over the batch takes at least two.",
+)
+edited(
+    "statistics_answers",
+    "statistics_batch_one_step_early",
+    '"batch_until": 6',
+    '"batch_until": 5',
+    says='At the step after your "batch_until" several sequences still have a token. (The first step is step 1.)',
 )
 edited(
     "statistics_answers",

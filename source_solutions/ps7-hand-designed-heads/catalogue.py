@@ -262,6 +262,21 @@ class head_causal:
         return (weights @ V, weights)
 
 
+@wrong(
+    "Head",
+    says="You compute in float32, which is too coarse where scores are large and close together; keep float64.",
+    based_on="Head",
+)
+class head_in_single_precision:
+    def forward(self, X):
+        Z = X if self.positions is None else np.concatenate([X, self.positions[: len(X)]], axis=1)
+        Z, W_Q, W_K, W_V = (part.astype(np.float32) for part in (Z, self.W_Q, self.W_K, self.W_V))
+        scores = (Z @ W_Q) @ (Z @ W_K).T / np.sqrt(W_Q.shape[1])
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        weights = weights / weights.sum(axis=1, keepdims=True)
+        return (weights @ (Z @ W_V), weights)
+
+
 @right("Head")
 class HeadPrescaled:
     def __init__(self, W_Q, W_K, W_V, positions=None):
@@ -330,8 +345,9 @@ edited(
     "content_root_forgotten",
     "ENOUGH * np.sqrt(n_tokens) * own",
     "6.0 * own",
-    says="Your scores suffice for few kinds of tokens or short sequences only. The scores are divided by the root of "
-    "d_qk before the softmax: let your numbers grow with it, and count on up to 11 wrong keys.",
+    says="Your head prefers keys of the query's own kind, but by too small a gap, at least with many kinds or in long "
+    "sequences: after the division by the root of d_qk a right key has to be ahead by about ln(99 · the number of "
+    "wrong keys), of which there are up to 11.",
 )
 edited(
     "content_head",
@@ -455,8 +471,8 @@ def content_overflows(n_tokens):
 
 @wrong(
     "content_head",
-    says="Your kinds are numbers of different size, so the largest one scores highest with every query, not the "
-    "equal one; each kind has to score highest with itself.",
+    says="Tokens of different kinds look at one and the same kind in your head; each kind has to score highest with "
+    "itself. (Where kinds are numbers of different size, for example, the largest scores highest with every query.)",
 )
 def content_of_single_numbers(n_tokens):
     number = np.arange(1.0, n_tokens + 1).reshape(-1, 1)
@@ -546,7 +562,8 @@ edited(
     "position_second_place",
     "W_K[n_tokens] = 1",
     "W_K[n_tokens + 1 : n_tokens + 2] = 1",
-    says="Your queries look at the second place. Positions are counted from 0, so the first row of the table is row 0.",
+    says="In b a c b all your queries look at the a, as if the second place were asked for, or the token a wherever it "
+    "stands. Asked is the first place: positions are counted from 0, so the first row of the table is row 0.",
 )
 edited(
     "position_head",
@@ -575,7 +592,7 @@ edited(
     "position_last_of_table",
     "W_K[n_tokens] = 1",
     "W_K[-1] = 1",
-    says="Your key sits at the last place of the table; asked is the first token.",
+    says="In a sequence as long as the table your queries look at its last token; asked is the first.",
 )
 edited(
     "position_head",
@@ -633,8 +650,8 @@ def position_fixed_table(n_tokens, max_len):
 
 @wrong(
     "position_head",
-    says="Your head prefers the first place, but by too small a gap, at least with a long table. Scores are divided by "
-    "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
+    says="Your head prefers the first place, but by too small a gap, at least with a long table: its score has to be "
+    "far enough ahead of every other place's, for every max_len, after the division by the root of d_qk.",
 )
 def position_root_forgotten(n_tokens, max_len):
     W_Q, W_K = np.zeros((2, n_tokens + max_len, max_len))
@@ -816,8 +833,8 @@ edited(
     "variant_root_forgotten",
     "ENOUGH * np.sqrt(max_len)",
     "ENOUGH",
-    says="Your head prefers the right place, but by too small a gap, at least with a long table. Scores are divided by "
-    "the root of d_qk: where d_qk grows with the table, your numbers have to grow with it.",
+    says="Your head prefers the right place, but by too small a gap, at least with a long table: its score has to be "
+    "far enough ahead of its neighbours', for every max_len, after the division by the root of d_qk.",
 )
 edited(
     "variant_head",
@@ -1404,8 +1421,8 @@ def same_to_the_last_digit(a, b, X, atol):
 
 @wrong(
     "same_head",
-    says="You compare the length of all differences together with atol; each difference by itself may be as large "
-    "as atol.",
+    says="You compare all differences taken together (their length or their sum) with atol; each of them by itself may "
+    "be as large as atol.",
 )
 def same_by_length(a, b, X, atol):
     oa, wa = a.forward(X)
@@ -1467,6 +1484,39 @@ def same_on_average_and_smaller(a, b, X, atol):
         if not np.mean(np.abs(first - second)) < atol:
             return False
     return True
+
+
+@wrong(
+    "same_head",
+    says="You count the differences of outputs and of weights together, as in a sum of both; each of the two may be as "
+    "large as atol.",
+)
+def same_by_the_sum_of_both(a, b, X, atol):
+    (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
+    if output_a.shape != output_b.shape or weights_a.shape != weights_b.shape:
+        return False
+    return bool(np.max(np.abs(output_a - output_b)) + np.max(np.abs(weights_a - weights_b)) <= atol)
+
+
+@wrong(
+    "same_head",
+    says="Some differences below atol count as too large in your function. (Do you round before you "
+    "compare? Two numbers that are close can be rounded apart; compare their difference with atol.)",
+)
+def same_after_rounding(a, b, X, atol):
+    decimals = 12 if atol == 0 else max(0, int(-np.floor(np.log10(atol))))
+    for p, q in zip(a.forward(X), b.forward(X)):
+        if p.shape != q.shape or not np.array_equal(np.round(p, decimals), np.round(q, decimals)):
+            return False
+    return True
+
+
+@wrong("same_head", says="One agreement is enough in your function; outputs and weights both have to agree.")
+def same_if_one_of_both_agrees(a, b, X, atol):
+    (output_a, weights_a), (output_b, weights_b) = a.forward(X), b.forward(X)
+    if output_a.shape != output_b.shape or weights_a.shape != weights_b.shape:
+        return False
+    return bool(np.max(np.abs(output_a - output_b)) <= atol or np.max(np.abs(weights_a - weights_b)) <= atol)
 
 
 @right("same_head")
@@ -1864,8 +1914,8 @@ edited(
     "unique_begin_as_one_token",
     "1 + np.log(np.sqrt(2)) / ENOUGH",
     "1",
-    says="Begin and a single token get equal shares in your head, so the output of a token that occurs once is zero. "
-    "Begin has to outweigh one token, but not two.",
+    says="Begin and a single token balance each other in your head, so that the output of a token that occurs once is "
+    "about zero. Begin has to outweigh one token, but not two.",
 )
 edited(
     "unique_head",
@@ -1879,15 +1929,17 @@ edited(
     "unique_begin_ignored",
     "W_K[n_tokens] = 1 + np.log(np.sqrt(2)) / ENOUGH",
     "W_K[n_tokens] = -1",
-    says="Nobody looks at the begin token in your head, so nothing can outvote the tokens; it is the counterweight.",
+    says="Every token comes out negative in your head, also one that occurs once: begin, the counterweight, does not "
+    "outvote even a single token.",
 )
 edited(
     "unique_head",
     "unique_ratio_forgotten",
     "1 + np.log(np.sqrt(2)) / ENOUGH",
     "np.sqrt(2)",
-    says="You multiply the score of the begin token; the softmax takes the exponential of scores, so a factor of the "
-    "attention is a difference of the scores (its logarithm).",
+    says="Every token comes out positive in your head, however often it occurs: tokens do not outvote begin. What they "
+    "hand over has to be negative, and begin's score must not be too far ahead: a factor of the attention is a "
+    "difference of scores (its logarithm).",
 )
 
 
@@ -2474,3 +2526,69 @@ class positions_without_values(nn.Module):
         scores = self.W_Q(Z) @ self.W_K(Z).transpose(-1, -2)
         weights = nn.functional.softmax(scores / self.W_Q.out_features**0.5, dim=-1)
         return (weights @ self.W_V(content), weights)
+
+
+@wrong("score_gap", says="You compare with the lowest wrong score; the highest wrong one is the rival.")
+def gap_to_the_lowest_wrong_key(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    pairs = [(row[good], row[~good]) for row, good in zip(scores, right)]
+    return min((good.min() - bad.min() for good, bad in pairs if len(good) and len(bad)), default=np.inf)
+
+
+@wrong(
+    "score_gap",
+    says="You put 0 where a key does not belong, which then counts as a score; use infinities, or leave them out.",
+)
+def gap_filled_with_zeros(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    gaps = np.where(right, scores, 0).min(axis=1) - np.where(right, 0, scores).max(axis=1)
+    counted = right.any(axis=1) & ~right.all(axis=1)
+    return gaps[counted].min() if counted.any() else np.inf
+
+
+@wrong(
+    "score_gap",
+    says="You stop at the first query that is to be skipped; the queries after it count.",
+)
+def gap_stops_at_the_first_to_skip(W_Q, W_K, X, right):
+    scores = (X @ W_Q) @ (X @ W_K).T / np.sqrt(W_Q.shape[1])
+    smallest = np.inf
+    for row, good in zip(scores, right):
+        if good.all() or not good.any():
+            break
+        smallest = min(smallest, row[good].min() - row[~good].max())
+    return smallest
+
+
+@wrong(
+    "position_head",
+    says="Your queries look for the token a (number 0), wherever it stands; asked is the token at the first place.",
+)
+def position_of_token_zero(n_tokens, max_len):
+    n, P = n_tokens, max_len
+    W_Q, W_K = np.zeros((n + P, 1)), np.zeros((n + P, 1))
+    W_Q[n:], W_K[0] = ENOUGH, 1
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n + P, n), "positions": np.eye(P)}
+
+
+@wrong(
+    "position_head",
+    says="Your attention is right, but what comes out is the row of a, whatever token stands first, as if W_V handed "
+    "on the place (number 0). Its rows for the tokens should hand the token on.",
+)
+def position_hands_on_the_place(n_tokens, max_len):
+    n, P = n_tokens, max_len
+    W_Q, W_K, W_V = np.zeros((n + P, 1)), np.zeros((n + P, 1)), np.zeros((n + P, n))
+    W_Q[n:], W_K[n], W_V[n:] = ENOUGH, 1, np.eye(P, n)
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": W_V, "positions": np.eye(P)}
+
+
+@wrong(
+    "position_head",
+    says="Your queries look at the last token of the sequence; asked is the first. Does a score grow with the place?",
+)
+def position_last_of_sequence(n_tokens, max_len):
+    W_Q, W_K = np.zeros((n_tokens + 1, 1)), np.zeros((n_tokens + 1, 1))
+    W_Q[:n_tokens], W_K[n_tokens] = ENOUGH, 1
+    positions = np.arange(max_len, dtype=float)[:, None]
+    return {"W_Q": W_Q, "W_K": W_K, "W_V": np.eye(n_tokens + 1, n_tokens), "positions": positions}

@@ -305,6 +305,8 @@ def _(rng):
     wide = W_Q * 1e4 / np.abs(np.hstack([X, table[:5]]) @ W_Q).max() / np.abs(np.hstack([X, table[:5]]) @ W_K).max()
     judge(wide, W_K, W_V, table, X)
     judge(-np.abs(wide), np.abs(W_K), W_V, np.abs(table), X)
+    far = [np.hstack([np.full((3, 1), 140.0), W[:3]]) for W in (W_Q, W_K)]  # all scores are large and close together
+    judge(*far, W_V[:3], None, np.eye(3))
     judge(*numbers(rng, dtype=np.float32))
     judge(*numbers(rng, d_pos=2, dtype=np.float32))
     judge(np.asfortranarray(W_Q), np.repeat(W_K, 2, axis=0)[::2], W_V, table, np.repeat(X, 2, axis=1)[:, ::2])
@@ -964,6 +966,10 @@ def _(rng):
     demand(True, (output, weights), (output, weights), X, 0.01)
     demand(True, (output, weights), (output + rng.uniform(-4e-3, 4e-3, size=output.shape), weights), X, 0.005)
     demand(True, (output, weights), (output, weights + rng.uniform(-4e-3, 4e-3, size=weights.shape)), X, 0.005)
+    moved = output.copy(), weights.copy()
+    moved[0][place := tuple(rng.integers(0, 3, size=2))] += 4e-3  # one entry of each
+    moved[1][place] -= 4e-3
+    demand(True, (output, weights), moved, X, 0.005)
     for place in [(0, 0), (3, 2), tuple(rng.integers(0, 3, size=2))]:
         for sign in (1, -1):
             moved = output.copy()

@@ -655,10 +655,35 @@ edited(
 )
 
 
-@wrong("multiplications", says="Your number of features is that of order 1, whatever the order is.")
-def count_of_order_one(L, D, order):
-    M = D + 1
-    return 2 * L * M * D + L * M
+edited(
+    "multiplications",
+    "count_of_order_one",
+    "feature_dimension(D, order)",
+    "D + 1",
+    says="Your number of features is that of order 1, whatever the order is.",
+)
+edited(
+    "multiplications",
+    "count_doubled",
+    "2 * L * M * D + L * M",
+    "2 * (2 * L * M * D + L * M)",
+    says="Your count is twice the number of multiplications, as if additions were counted, too.",
+)
+edited(
+    "multiplications",
+    "count_second_product_of_features",
+    "2 * L * M * D + L * M",
+    "L * M * D + L * M * M + L * M",
+    says="You count L · M · M for the product with the query features; what comes out of the first product has D "
+    "columns, so it takes L · M · D.",
+)
+edited(
+    "multiplications",
+    "count_with_additions",
+    "2 * L * M * D + L * M",
+    "M * D * (2 * L - 1) + L * (D + 1) * (2 * M - 1)",
+    says="You count the additions inside the products as well; only multiplications are asked for.",
+)
 
 
 @wrong(
@@ -1411,3 +1436,237 @@ def keys_normalised_and_asked_by_the_query(Q, K, V, beta):
         S = S + beta[..., t, None, None] * (np.swapaxes(k, -1, -2) @ (v - q @ S))
         outs.append(q @ S)
     return np.concatenate(outs, axis=-2)
+
+
+# -------------------------------------------- mistakes that a third collection of answers brought
+
+
+@wrong(
+    "feature_map",
+    says="Your products of several entries carry no factor; (q . k)^n is divided by n!, and both rows bring a root.",
+)
+def all_products_without_factors(X, order=2):
+    parts, power = [np.ones((*X.shape[:-1], 1))], np.ones((*X.shape[:-1], 1))
+    for _ in range(order):
+        power = (power[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
+        parts.append(power)
+    return np.concatenate(parts, axis=-1)
+
+
+@wrong(
+    "feature_map",
+    says="You take products of different entries only; those in which an entry occurs more than once, such as x1 x1, "
+    "belong to it, too.",
+)
+def features_of_different_entries(X, order=2):
+    columns = [np.ones(X.shape[:-1])]
+    for n in range(1, order + 1):
+        columns += [np.prod(X[..., list(chosen)], axis=-1) for chosen in itertools.combinations(range(X.shape[-1]), n)]
+    return np.stack(columns, axis=-1)
+
+
+edited(
+    "feature_map",
+    "features_up_to_the_square",
+    "range(order + 1)",
+    "range(min(order, 2) + 1)",
+    says="Your features end with the squares, also where the order is higher.",
+)
+
+
+@wrong("feature_map", says="Your factor for the power n is one over the root of n; it comes from n factorial.")
+def root_of_n(X, order=2):
+    parts, power = [np.ones((*X.shape[:-1], 1))], np.ones((*X.shape[:-1], 1))
+    for n in range(1, order + 1):
+        power = (power[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1)
+        parts.append(power / np.sqrt(n))
+    return np.concatenate(parts, axis=-1)
+
+
+edited(
+    "feature_map",
+    "features_in_one_list",
+    "return np.stack(features, axis=-1)",
+    "return np.stack(features, axis=-1).reshape(-1, len(features))",
+    says="You put the rows of all batch axes into one list; the features keep the axes of X, and only the last one "
+    "gets longer.",
+)
+edited(
+    "feature_map",
+    "features_by_the_number_of_different_entries",
+    "math.sqrt(weight)",
+    "math.sqrt(math.factorial(degree) / math.factorial(len(powers)))",
+    says="Your factor asks how many different entries a product has; how often it occurs in (q . k)^n depends on how "
+    "often each of them stands in it, as x1 x1 x2 occurs three times and x1 x2 x3 six times.",
+)
+
+
+@wrong(
+    "feature_map",
+    says="Two things: the feature 1, which gives the first term of the series, is missing; and from order 2 on so is "
+    "your highest power.",
+)
+def features_without_constant_and_one_order_short(X, order=2):
+    parts, power = [X], X
+    for n in range(2, order):
+        power = (power[..., :, None] * X[..., None, :]).reshape(*X.shape[:-1], -1) / np.sqrt(n)
+        parts.append(power)
+    return np.concatenate(parts, axis=-1)
+
+
+edited(
+    "feature_map",
+    "features_of_unit_rows",
+    "X[..., list(factors)]",
+    "(X / np.maximum(np.linalg.norm(X, axis=-1, keepdims=True), 1e-12))[..., list(factors)]",
+    says="You bring the rows to length 1 first; they are used as they are.",
+)
+
+
+edited(
+    "feature_dimension",
+    "dimension_of_order_two_at_most",
+    "math.comb(D + order, order)",
+    "1 + D + (order > 1) * D * (D + 1) // 2",
+    says="Your formula holds for the orders 1 and 2 only.",
+)
+edited(
+    "feature_dimension",
+    "dimension_of_one_entry_more",
+    "math.comb(D + order, order)",
+    "math.comb(D + order + 1, order)",
+    says="Your count is that of one entry more: with the 1 among them there are D + 1 to choose from.",
+)
+
+
+@wrong(
+    "feature_dimension",
+    says="You halve the number of ordered products, as is right for two entries; three different ones already stand in "
+    "six orders.",
+)
+def ordered_products_halved(D, order):
+    return 1 + D + sum((D**n + D) // 2 for n in range(2, order + 1))
+
+
+edited(
+    "linear_attention",
+    "attention_divided_by_all_key_features",
+    "(phi_q @ total)",
+    "total.sum(axis=(-1, -2))[..., None, None]",
+    says="You divide by one number for all queries, the sum of all key features; each query has a sum of weights of "
+    "its own.",
+)
+
+
+@wrong(
+    "linear_attention",
+    says="You divide features by their sums; it is the weights, products of features, that are divided by their "
+    "sum over the keys.",
+)
+def attention_of_features_divided_by_sizes(Q, K, V, order=2):
+    phi_q, phi_k = feature_map(Q, order), feature_map(K, order)
+    phi_q = phi_q / phi_q.sum(axis=-1, keepdims=True)
+    phi_k = phi_k / (np.abs(phi_k).sum(axis=-2, keepdims=True) + 1e-9)
+    return phi_q @ (np.swapaxes(phi_k, -1, -2) @ V)
+
+
+@wrong(
+    "attention_step",
+    says="From the second token on your output leaves the token itself out: it is answered before it is written. A "
+    "token sees itself, too.",
+)
+def step_answers_with_the_tokens_before(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, z = (0.0, 0.0) if state is None else state
+    output = v if state is None else (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1)
+    return output, (S + np.swapaxes(phi_k, -1, -2) * v[..., None, :], z + phi_k)
+
+
+@wrong(
+    "attention_step",
+    says="Your state is the mean of the old one and of what the new token brings, so that older tokens count less and "
+    "less; what a token brings is added.",
+)
+def step_of_means(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :], order), feature_map(k[..., None, :], order)
+    S, z = np.swapaxes(phi_k, -1, -2) * v[..., None, :], phi_k
+    if state is not None:
+        S, z = (state[0] + S) / 2, (state[1] + z) / 2
+    return (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1), (S, z)
+
+
+@wrong(
+    "attention_step",
+    says="You add up over the leading axes, as if they were tokens of one text; each text has sums of its own.",
+)
+def step_of_one_text(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(np.atleast_2d(q), order), feature_map(np.atleast_2d(k), order)
+    rows = phi_k.reshape(-1, phi_k.shape[-1])
+    S, z = rows.T @ v.reshape(-1, v.shape[-1]), rows.sum(axis=0)
+    if state is not None:
+        S, z = S + state[0], z + state[1]
+    return (phi_q @ S / (phi_q @ z)[..., None]).reshape(v.shape), (S, z)
+
+
+edited(
+    "attention_step",
+    "step_fading",
+    "state is None else state",
+    "state is None else (0.9 * state[0], 0.9 * state[1])",
+    says="Your state forgets: old sums are made smaller before the new token is added. Here nothing is forgotten.",
+)
+
+
+@wrong(
+    "attention_step",
+    says="Two things: your features are those of order 2, whatever the order is; and your state forgets, for old sums "
+    "are made smaller before the new token is added.",
+)
+def step_fading_and_of_order_two(state, q, k, v, order=2):
+    phi_q, phi_k = feature_map(q[..., None, :]), feature_map(k[..., None, :])
+    S, z = (0.0, 0.0) if state is None else (0.9 * state[0], 0.9 * state[1])
+    S, z = S + np.swapaxes(phi_k, -1, -2) * v[..., None, :], z + phi_k
+    return (phi_q @ S)[..., 0, :] / (phi_q * z).sum(axis=-1), (S, z)
+
+
+edited(
+    "attention_step",
+    "step_sum_begins_above_zero",
+    "(0.0, 0.0) if state is None",
+    "(0.0, 1e-3) if state is None",
+    says="Your sum below does not begin at 0 but at a small number, which stays in every output.",
+)
+edited(
+    "delta_attention",
+    "delta_and_decay",
+    "S = S + np.swapaxes(k, -1, -2)",
+    "S = (1 - beta[..., t, None, None]) * S + np.swapaxes(k, -1, -2)",
+    says="Your whole state is multiplied by 1 − beta at every token; only what it answers for this key should give "
+    "way.",
+)
+edited(
+    "delta_attention",
+    "delta_table_turned",
+    "np.swapaxes(k, -1, -2) @ (beta[..., t, None, None] * missing)",
+    "np.swapaxes(beta[..., t, None, None] * missing, -1, -2) @ k",
+    says="You add the table with its rows and columns exchanged: the key stands on the left, turned into a column, and "
+    "the difference on the right.",
+)
+edited(
+    "delta_attention",
+    "delta_steps_of_the_first_text",
+    "beta[..., t, None, None]",
+    "np.reshape(beta, (-1, np.shape(beta)[-1]))[0, t]",
+    says="All your texts take the step sizes of the first one; each brings its own.",
+)
+
+
+@wrong(
+    "delta_attention",
+    says="You take off what a plain sum of the earlier tokens answers; what counts is what the state answers, and into "
+    "it only differences were written.",
+)
+def delta_against_the_sum(Q, K, V, beta):
+    before = np.tril(K @ np.swapaxes(K, -1, -2), -1)
+    written = beta[..., None] * (V - before @ (beta[..., None] * V))
+    return np.tril(Q @ np.swapaxes(K, -1, -2)) @ written

@@ -270,7 +270,7 @@ def run_alone(cells: list, folder: Path) -> None:
     NotebookClient(notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": folder}}).execute()
 
 
-@pytest.mark.parametrize("name", some_always(chapters(), ["positional-encoding", "transformer"]))
+@pytest.mark.parametrize("name", some_always(chapters(), ["transformer"]))
 def test_the_download_runs_in_an_empty_folder(name, tmp_path):
     """Up to the cells that train: those are the very cells that the build ran."""
     page = chapter(name)

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pytest
 import yaml
 from book_build import BOOK, HTML, ROOT, built, chapters
 from bs4 import BeautifulSoup
@@ -58,6 +59,7 @@ def buttons(page: Path) -> dict[str, str]:
     return {link.get_text().strip(): link["href"] for link in soup.select(".dropdown-launch-buttons a")}
 
 
+@pytest.mark.slow
 def test_without_an_address_there_are_no_buttons():
     built()
     assert yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"] == ""
@@ -65,6 +67,7 @@ def test_without_an_address_there_are_no_buttons():
         assert buttons(HTML / f"{name}.html") == {}
 
 
+@pytest.mark.slow
 def test_with_an_address_the_buttons_open_the_notebook(tmp_path):
     done = small_book(tmp_path, "https://github.com/somebody/attention-by-hand")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -92,6 +95,7 @@ def test_an_address_that_cannot_work_is_refused_in_one_line(tmp_path):
     assert "repository: url is 'attention-by-hand'; it should look like https://github.com/OWNER/NAME" in said
 
 
+@pytest.mark.slow
 def test_the_branch_holds_what_the_buttons_and_the_chapters_name():
     built()
     # the book was built just now, and other workers read it

@@ -76,6 +76,7 @@ def reader(tmp_path_factory) -> Iterator[Reader]:
         firefox.quit()
 
 
+@pytest.mark.slow
 def test_a_cell_runs_is_broken_stopped_and_reset(reader: Reader, tmp_path: Path) -> None:
     published = reader.sees("document.querySelector('div.cell_output').innerText")
     reader.press("run")

@@ -137,6 +137,7 @@ def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None
     assert marks_on(course, SET, "why")[other] == marks[theirs]
 
 
+@pytest.mark.slow
 def test_nbgraders_feedback_shows_no_rubric(course: Course) -> None:
     subprocess.run([sys.executable, "-m", "autograder", "grade"], cwd=course.root, check=True, capture_output=True)
     assert RUBRIC in (course.root / "autograded" / "ada" / SET / f"{SET}.ipynb").read_text()

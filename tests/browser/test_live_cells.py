@@ -14,7 +14,6 @@ from pathlib import Path
 
 import pytest
 from book_build import BOOK, HTML, ROOT, chapter, chapters, pages
-from kept import some_always
 from live_pages import LivePageCell, live_cells
 
 EXTENSIONS = BOOK / "_ext"
@@ -196,6 +195,7 @@ def compare(cells: list[LivePageCell], results: list[dict]) -> list[str]:
     return faults
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", chapters())
 def test_live_cells_print_what_is_published_without_what_the_browser_lacks(name):
     """In this Python, with PyTorch and the rest hidden: quick, and needs no Pyodide."""
@@ -204,7 +204,8 @@ def test_live_cells_print_what_is_published_without_what_the_browser_lacks(name)
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize("name", some_always(chapters(), ["positional-encoding"]))
+@pytest.mark.slow
+@pytest.mark.parametrize("name", chapters())
 def test_cells_that_do_not_draw_print_what_is_published_without_those_that_do(name):
     """In a Python that has no Matplotlib either: nobody loads it for a cell that only needs NumPy."""
     soup = chapter(name).soup

@@ -141,6 +141,7 @@ def test_edit_run_by_key_and_reset(reader):
     assert cell.wait().printed() == "six is 6\n"
 
 
+@pytest.mark.slow
 def test_what_an_edit_puts_out_of_date_is_dimmed_and_says_so(reader):
     """Cells 2 and 3 use what cell 1 makes; the cell that takes the time uses nothing of it."""
     first, second, third, timing = (reader.cell(number) for number in (1, 2, 3, 4))
@@ -188,6 +189,7 @@ def test_a_folded_cell_opens_for_editing_and_the_keyboard_gets_out_again(reader)
     assert reader.page.evaluate("document.activeElement.textContent") == "Run cell 2"
 
 
+@pytest.mark.slow
 def test_an_error_shows_the_readers_own_lines_and_the_session_goes_on(reader):
     cell = reader.cell(3)
     cell.edit("def f(x):\nreturn x / 0")
@@ -208,6 +210,7 @@ def test_an_error_shows_the_readers_own_lines_and_the_session_goes_on(reader):
     assert cell.run().printed() == "42\n"
 
 
+@pytest.mark.slow
 def test_an_error_in_an_earlier_cell_is_shown_where_it_happened(reader):
     first, third = reader.cell(1), reader.cell(3)
     first.edit("print('so far')\na = nowhere")
@@ -217,6 +220,7 @@ def test_an_error_in_an_earlier_cell_is_shown_where_it_happened(reader):
     assert first.printed() == "so far\n" and "NameError" in first.printed("error")
 
 
+@pytest.mark.slow
 def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     first, third = reader.cell(1), reader.cell(3)
     first.run()
@@ -235,6 +239,7 @@ def test_stop_ends_an_endless_loop_and_says_what_is_lost(reader):
     assert third.run().printed() == "43\n", "the earlier cells ran again"
 
 
+@pytest.mark.slow
 def test_an_endless_loop_in_an_earlier_cell_is_named(reader):
     first, second = reader.cell(1), reader.cell(2)
     first.edit("while True: pass")
@@ -250,6 +255,7 @@ def test_an_endless_loop_in_an_earlier_cell_is_named(reader):
     assert second.run().printed() == "product 42\n"
 
 
+@pytest.mark.slow
 def test_stop_during_the_boot(reader):
     cell = reader.cell(1).press("Run")
     cell.press("Stop").wait()
@@ -257,6 +263,7 @@ def test_stop_during_the_boot(reader):
     assert cell.run().printed() == "six is 6\n"
 
 
+@pytest.mark.slow
 def test_stop_keeps_variables_where_memory_may_be_shared(site, open_page):
     core = pyodide_core()
     with served(site, IsolatedHandler) as address:
@@ -272,6 +279,7 @@ def test_stop_keeps_variables_where_memory_may_be_shared(site, open_page):
         assert cell.run().printed() == "5\n"
 
 
+@pytest.mark.slow
 def test_what_cannot_work_here_is_said_in_words(reader):
     cell = reader.cell(1)
     cell.edit("name = input('Who? ')").run()
@@ -302,6 +310,7 @@ def test_a_page_opened_as_a_file_says_why_nothing_runs(site, open_page):
     assert cell.output.get_by_role("link", name="notebook").is_visible() and cell.published.is_visible()
 
 
+@pytest.mark.slow
 def test_without_network_the_page_says_so_and_runs_when_it_is_back(address, open_page):
     core = pyodide_core()
     reader = open_page(f"{address}cells.html", None)
@@ -315,6 +324,7 @@ def test_without_network_the_page_says_so_and_runs_when_it_is_back(address, open
     assert cell.wait().printed() == "six is 6\n"
 
 
+@pytest.mark.slow
 def test_without_network_the_editor_says_so(address, open_page):
     reader = open_page(f"{address}cells.html", None)
     reader.context.route("**/live-editor.js*", lambda route: route.abort())
@@ -329,6 +339,7 @@ def test_without_webassembly_the_page_says_so(address, open_page):
     assert "no WebAssembly" in reader.cell(1).run().output.inner_text()
 
 
+@pytest.mark.slow
 def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     cell = reader.cell(1)
     cell.edit("a = 8\nprint('eight', a)").run()
@@ -346,6 +357,7 @@ def test_a_reload_keeps_edits_and_says_that_variables_are_lost(reader):
     assert lost.count() == 0, "it is said once"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["light", "dark"])
 def test_accessible_before_and_after_running_and_editing(reader, mode):
     page = reader.page
@@ -362,6 +374,7 @@ def test_accessible_before_and_after_running_and_editing(reader, mode):
     assert violations(page, within="article") == []
 
 
+@pytest.mark.slow
 def test_a_narrow_screen_is_not_widened(address, open_page):
     reader = open_page(f"{address}cells.html", pyodide_core(), viewport={"width": 375, "height": 700})
     reader.cell(1).edit("print('x' * 500)").run()
@@ -371,6 +384,7 @@ def test_a_narrow_screen_is_not_widened(address, open_page):
         assert box["height"] >= 24 and box["x"] >= 0 and box["x"] + box["width"] <= 375
 
 
+@pytest.mark.slow
 def test_a_page_cannot_run_twice_what_runs(reader):
     cell = reader.cell(1)
     cell.edit("import time\ntime.sleep(1)\nprint(len(seen)) if 'seen' in globals() else None\nseen = [1]").press("Run")
@@ -390,6 +404,7 @@ def test_nothing_of_live_cells_is_in_the_search_index(site):
 # --- one's own copy of Pyodide --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_site_of_its_own_python_asks_nothing_elsewhere(tmp_path, open_page):
     (tmp_path / "book").mkdir()
     self_host_pyodide.copy(pyodide_core(), tmp_path / "book" / "pyodide", [])
@@ -433,6 +448,7 @@ def book_address():
         yield found
 
 
+@pytest.mark.slow
 def test_a_chapter_without_its_packages_says_what_could_not_be_loaded(book_address, open_page):
     """The core has no NumPy: the set-up fails, and the reader is told why, where they pressed."""
     reader = open_page(f"{book_address}self-attention.html", pyodide_core())

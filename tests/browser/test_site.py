@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 from axe import COLOURS, STRUCTURE, violations
-from book_build import BOOK, HTML, ROOT, built, chapter, chapters, pages
+from book_build import BOOK, BUILD, HTML, ROOT, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -300,7 +300,7 @@ def hosted(tmp_path_factory) -> Path:
     settings["sphinx"]["local_extensions"] = {name: str(ROOT / path) for name, path in extensions.items()}
     (folder / "_config.yml").write_text(yaml.safe_dump(settings), encoding="utf-8")
     for part in (".jupyter_cache", ".doctrees", "jupyter_execute"):
-        shutil.copytree(ROOT / "_build" / part, folder / "_build" / part)
+        shutil.copytree(BUILD / part, folder / "_build" / part)
     options = ["--config", folder / "_config.yml", "--toc", ROOT / "_toc.yml", "--path-output", folder]
     done = subprocess.run(
         [ROOT / ".venv" / "bin" / "jupyter-book", "build", BOOK, *options, "-W", "--keep-going", "-q"],

@@ -179,6 +179,7 @@ def plain(path: Path) -> str:
     return html.unescape(re.sub(r"<[^>]+>", "", path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.slow
 def test_plain_nbgrader_gives_the_same_scores(tmp_path: Path, by_command: tuple[Path, list[dict]]) -> None:
     """From an empty folder, through nbgrader's own command, without any stored result."""
     folder = course_copy(tmp_path)

@@ -88,10 +88,18 @@ def test_features_in_another_order_with_a_wrong_factor_are_not_told_of_axes(benc
     assert complaint and named == []
 
 
-def test_a_variant_that_is_like_another_has_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    bench, name = Bench(COURSE.set_files("ps7-hand-designed-heads")), "same_if_anything_agrees"
+NEIGHBOURS = {
+    "nearly_equal_is_a_tie": ("ps2-self-attention", "argmax-attention-tests"),
+    "same_if_anything_agrees": ("ps7-hand-designed-heads", "same-head-tests"),
+}
+
+
+@pytest.mark.parametrize("name", NEIGHBOURS)
+def test_a_variant_that_is_like_another_has_its_own_name(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    in_set, test = NEIGHBOURS[name]
+    bench = Bench(COURSE.set_files(in_set))
     variants = [v for v in bench.source.catalogue.variants if v.name == name]
     for seed in range(1, 6):
         monkeypatch.setattr(benches, "SEED", seed)
-        ((_, complaint, named),) = bench.variants(bench.source.tests["same-head-tests"], variants)
+        ((_, complaint, named),) = bench.variants(bench.source.tests[test], variants)
         assert complaint and named == [name]

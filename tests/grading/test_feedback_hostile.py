@@ -326,39 +326,37 @@ def test_source_bombs_cost_little(bomb):
         assert time.process_time() - start < 4, cell["cell_type"]
 
 
-def test_names_are_text_in_formgrader():
+def exported(cells, resources=None, **settings):
+    """The page that nbconvert makes of cells with the settings that formgrader and nbgrader's feedback are given."""
     from nbconvert.exporters import HTMLExporter
     from nbformat import v4
-    from nbgrader.server_extensions.formgrader import handlers
     from traitlets.config import Config
 
     from autograder.nbgrader_plugin import configure
 
     config = Config()
     configure(config)
-    config.HTMLExporter.template_name, config.HTMLExporter.extra_template_basedirs = (
-        "formgrade",
-        [handlers.template_path],
-    )
+    exporter = HTMLExporter(config=config, **settings)
+    return exporter.from_notebook_node(v4.new_notebook(cells=cells), resources=resources)[0]
+
+
+def test_names_are_text_in_formgrader():
+    from nbformat import v4
+    from nbgrader.server_extensions.formgrader import handlers
+
+    formgrade = {"template_name": "formgrade", "extra_template_basedirs": [handlers.template_path]}
     keys = ["submission_id", "notebook_id", "assignment_id", "base_url", "notebook_path"]
     who = {"student": "<b>s</b>", "index": 0, "total": 1, **dict.fromkeys(keys, "x")}
     for name in ({}, {"last_name": "<img src=x onerror=alert(1)>", "first_name": "&lt;i>"}):
-        notebook = v4.new_notebook(cells=[v4.new_markdown_cell("a")])
-        html, _ = HTMLExporter(config=config).from_notebook_node(notebook, resources={**who, **name})
+        html = exported([v4.new_markdown_cell("a")], {**who, **name}, **formgrade)
         assert "<b>" not in html and "<img" not in html and "<i>" not in html
         assert ("&lt;img src=x" in html and "&amp;lt;i&gt;" in html) if name else "&lt;b&gt;s" in html
 
 
 def test_nbconverts_pages_are_bounded_too():
     """Formgrader and nbgrader's feedback, with the settings that `configure` makes."""
-    from nbconvert.exporters import HTMLExporter
     from nbformat import v4
-    from traitlets.config import Config
 
-    from autograder.nbgrader_plugin import configure
-
-    config = Config()
-    configure(config)
     cells = [
         v4.new_code_cell(" \n" * 15_000 + "x = 1"),
         v4.new_markdown_cell("a" + "|\n" * 9_990),
@@ -369,8 +367,16 @@ def test_nbconverts_pages_are_bounded_too():
         *(v4.new_markdown_cell("*a* " * 4_900) for _ in range(60)),
         *(v4.new_code_cell("w", outputs=[v4.new_output("stream", text="w")] * 50) for _ in range(60)),
     ]
-    start = time.perf_counter()
-    html, _ = HTMLExporter(config=config).from_notebook_node(v4.new_notebook(cells=cells))
-    assert time.perf_counter() - start < 10
+    html = exported(cells)
     assert "green" in html and "<b>" not in html and "characters left out" in html and len(html) < 3_000_000
     assert "x = 1" in html and re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)
+
+
+def test_colours_of_code_are_bounded_too():
+    """Each token is a `span` that is cleaned: 200,000 characters of `a=1;` kept a server busy for 50 seconds."""
+    from nbformat import v4
+
+    cells = [v4.new_code_cell("y = 2"), *(v4.new_code_cell("a=1;" * 3_000) for _ in range(16))]
+    html = exported(cells)
+    assert re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)
+    assert 1_000 < html.count("<span") < 25_000 and html.count("a=1;a=1;") > 10_000

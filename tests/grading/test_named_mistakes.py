@@ -24,12 +24,12 @@ COURSE = Course(Path(__file__).parents[2])
 ANSWERS = Path(__file__).parents[1] / "answers"
 NAMES = sorted(path.stem for path in ANSWERS.glob("*.jsonl"))
 UNNAMED = {
-    **{"ps0-warm-up": 3, "ps1-rnn-attention": 3, "ps2-self-attention": 8, "ps3-multi-head-attention": 1},
-    **{"ps4-positional-encoding": 9, "ps5-normalization": 2, "ps6-transformer": 2, "ps7-hand-designed-heads": 31},
-    **{"ps8-linear-attention": 4, "ps9-architectures": 13, "ps10-small-language-model": 10},
+    **{"ps0-warm-up": 3, "ps1-rnn-attention": 3, "ps2-self-attention": 1, "ps3-multi-head-attention": 1},
+    **{"ps6-transformer": 2, "ps7-hand-designed-heads": 27},
+    **{"ps8-linear-attention": 4, "ps9-architectures": 13, "ps10-small-language-model": 2},
 }
 """Sets with wrong answers of which nothing is said yet, and how many at most; the others have none."""
-LEAST_NAMED = 0.94
+LEAST_NAMED = 0.95
 ONLY_WHERE = "first_check"  # which says where it shows, and of no mistake
 WORTHLESS = 3
 

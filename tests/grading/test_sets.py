@@ -14,8 +14,8 @@ from autograder.judging.reference import Judged
 
 COURSE = Course(Path(__file__).parents[2])
 NAMES = COURSE.set_names()
-# the others wait for `make test-all`; until then it is seen that their solutions earn all points
-ALWAYS = [name for name in NAMES if name.split("-")[0] in ("ps0", "ps2", "ps4", "ps5", "ps8")]
+# the others wait for `make test-all`; here it is seen that their solutions earn all points
+ALWAYS = [name for name in NAMES if name.split("-")[0] in ("ps0", "ps2")]
 
 
 @pytest.mark.parametrize("name", some_always(NAMES, ALWAYS))

@@ -19,8 +19,10 @@ from kept import alone, digest_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOOK = ROOT / "book"
-HTML = ROOT / "_build" / "html"
-FINGERPRINT = ROOT / "_build" / ".book-sources"
+SHORT = "SHORT_BOOK" in os.environ  # `make test` reads a book in which each experiment was run twice
+BUILD = ROOT / "_build" / "short" / "_build" if SHORT else ROOT / "_build"
+HTML = BUILD / "html"
+FINGERPRINT = BUILD / ".book-sources"
 
 
 def sources() -> list[Path]:
@@ -33,7 +35,7 @@ def sources() -> list[Path]:
 
 @cache
 def _failure() -> str:
-    """What `make book` said if it failed; empty where this very state was built, now or before.
+    """What `make` said if it failed; empty where this very state was built, now or before.
 
     One worker builds while the others wait. Any warning fails the build, and with it every test that asks for a page.
     """
@@ -43,18 +45,19 @@ def _failure() -> str:
         if known == state and (HTML / "index.html").is_file():
             return ""
         usual = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-        done = subprocess.run(["make", "book"], cwd=ROOT, capture_output=True, text=True, check=False, env=usual)
+        target = "short-book" if SHORT else "book"
+        done = subprocess.run(["make", target], cwd=ROOT, capture_output=True, text=True, check=False, env=usual)
         if done.returncode == 0:
             FINGERPRINT.write_text(state, encoding="utf-8")
             return ""
         print(done.stdout, done.stderr)  # whole, beside the first test that asked
         # A warning begins with its file; an exception's cause is first in a chain, in the line that ends a traceback.
         causes = re.findall(r"^\S.*?(?:Error|WARNING): .*(?:\n(?![ \n]).*)*", done.stderr, re.MULTILINE)
-        return "`make book` failed:\n" + "\n".join(causes)[:3000]
+        return f"`make {target}` failed:\n" + "\n".join(causes)[:3000]
 
 
 def built() -> Path:
-    """Build the book through ``make book`` unless this very state was built before; return the HTML folder."""
+    """Build the book through ``make`` unless this very state was built before; return the HTML folder."""
     assert not _failure(), _failure()
     return HTML
 
@@ -101,8 +104,8 @@ class Page:
 
         They come from the cache: MyST-NB leaves them out of ``jupyter_execute`` when it used the cache itself.
         """
-        bare = nbformat.read(ROOT / "_build" / "jupyter_execute" / f"{self.name}.ipynb", as_version=4)
-        return get_cache(ROOT / "_build" / ".jupyter_cache").merge_match_into_notebook(bare)[1]
+        bare = nbformat.read(BUILD / "jupyter_execute" / f"{self.name}.ipynb", as_version=4)
+        return get_cache(BUILD / ".jupyter_cache").merge_match_into_notebook(bare)[1]
 
     @cached_property
     def download(self) -> nbformat.NotebookNode:
@@ -111,7 +114,7 @@ class Page:
 
     @cached_property
     def glued(self) -> dict[str, str]:
-        path = ROOT / "_build" / "jupyter_execute" / f"{self.name}.glue.json"
+        path = BUILD / "jupyter_execute" / f"{self.name}.glue.json"
         records = json.loads(path.read_text(encoding="utf-8"))
         return {name: record["data"]["text/plain"] for name, record in records.items()}
 

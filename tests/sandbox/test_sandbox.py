@@ -224,13 +224,21 @@ crowd = []
 for _ in range(10):
     crowd.append(os.fork())
     if crowd[-1] == 0:
-        end = time.monotonic() + 3
+        end = time.monotonic() + 60
         while time.monotonic() < end: pass
         os._exit(0)
-time.sleep(1); print(*{os.getpriority(os.PRIO_PROCESS, pid) for pid in crowd}, os.getpriority(os.PRIO_PROCESS, 0))
+def priorities(): return {os.getpriority(os.PRIO_PROCESS, pid) for pid in crowd}
+end = time.monotonic() + 50
+while priorities() != {19} and time.monotonic() < end: time.sleep(0.05)
+print(*priorities(), os.getpriority(os.PRIO_PROCESS, 0))
 try: os.setpriority(os.PRIO_PROCESS, crowd[0], 0)
-except OSError as error: print(type(error).__name__)"""
-    assert shown(student, code).split() == ["19", str(os.getpriority(os.PRIO_PROCESS, 0)), "PermissionError"]
+except OSError as error: print(type(error).__name__)
+for pid in crowd: os.kill(pid, 9)"""
+    assert shown(student, code, seconds=60).split() == [
+        "19",
+        str(os.getpriority(os.PRIO_PROCESS, 0)),
+        "PermissionError",
+    ]
     assert student.end()["crowd"]
 
 
@@ -240,7 +248,7 @@ def test_a_cells_time(student: Student) -> None:
     assert ask(student, "import time; time.sleep(60)", seconds=0.3)["error"]["kind"] == "timeout"
     swallowed = "while True:\n    try:\n        time.sleep(60)\n    except BaseException: break\nprint('on')"
     assert ask(student, swallowed, seconds=0.3)["error"] is None
-    assert time.monotonic() - start < 15
+    assert time.monotonic() - start < 50
 
 
 @pytest.mark.parametrize(
@@ -257,7 +265,7 @@ def test_what_does_not_stop_is_killed_from_outside(sandbox: Sandbox, student: St
         ask(student, code, seconds=0.3, patience=1.0)
     start = time.monotonic()
     assert student.end() == {"exit_code": None, "reason": "", "crowd": False}
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 30
     assert wait_for(lambda: len(processes_of(sandbox)) <= 2)
 
 

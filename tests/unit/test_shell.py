@@ -64,3 +64,25 @@ def test_cells_do_what_they_do_in_ipython(notebook: str) -> None:
     short, long = (results_of(way, NOTEBOOKS[notebook]) for way in ("short", "long"))
     assert short == long
     assert any(r["outputs"] or r["error"] for r in short)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "%pip install numpy",
+        "!pip3 install -q numpy",
+        "!python -m pip install a",
+        "!uv pip install a",
+        "!sudo apt install b",
+    ],
+)
+def test_what_would_install_something_is_not_run_and_does_not_stop_the_cell(line: str) -> None:
+    (result,) = results_of("short", [f"{line}\nprint('went on')"])
+    said = "".join(output["text"] for output in result["outputs"])
+    assert result["error"] is None
+    assert "did nothing here: no network" in said and "went on" in said
+
+
+def test_what_only_names_an_installer_is_run() -> None:
+    (result,) = results_of("short", ["!echo pip install numpy"])
+    assert [output["text"].strip() for output in result["outputs"]] == ["pip install numpy"]

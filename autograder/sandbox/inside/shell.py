@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import base64
 import io
+import re
 import sys
 import traceback
 from contextlib import nullcontext
@@ -114,10 +115,12 @@ class _Publisher(DisplayPublisher):
 
 # Magics that only a notebook's own kernel has and that change no result.
 KERNEL_MAGICS = ("autosave", "connect_info", "qtconsole", "edit", "less", "more", "man", "clear", "subshell")
+INSTALLERS = ("pip", "conda", "mamba", "micromamba", "uv")
 # Magics that set up a machine, and may fail on this one.
-SETUP_MAGICS = (
-    *("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode"),
-    *("pip", "conda", "mamba", "micromamba", "uv"),
+SETUP_MAGICS = ("matplotlib", "pylab", "gui", "load_ext", "reload_ext", "config", "colors", "xmode", *INSTALLERS)
+# Nothing can be installed without a network; pip alone takes seconds to say that what is asked for is there.
+INSTALLS = re.compile(
+    rf"\s*(sudo\s+)?((python3?\s+-m\s+)?(pip3|{'|'.join(INSTALLERS)})|uv\s+pip|apt|apt-get)\s+install\b"
 )
 
 
@@ -181,6 +184,9 @@ class Shell(InteractiveShell):
 
     def run_line_magic(self, magic_name: str, line: str, _stack_depth: int = 1) -> Any:
         """As IPython's, but a magic that only the student's own machine knows, or sets up, does not stop the cell."""
+        if INSTALLS.match(f"{magic_name} {line}"):
+            print(f"%{magic_name} did nothing here: no network", file=sys.stderr)
+            return None
         try:
             return super().run_line_magic(magic_name, line, _stack_depth + 1)
         except Exception as error:
@@ -188,6 +194,13 @@ class Shell(InteractiveShell):
                 raise
             print(f"%{magic_name} did nothing here: {type(error).__name__}: {error}", file=sys.stderr)
             return None
+
+    def system(self, cmd: str) -> None:
+        """As IPython's, but what would install something does nothing."""
+        if INSTALLS.match(cmd):
+            print(f"!{cmd.strip()} did nothing here: no network", file=sys.stderr)
+        else:
+            super().system(cmd)
 
     def transform_cell(self, raw_cell: str) -> str:
         """As IPython's, which tokenises in Python; several lines that are Python as they stand come out unchanged.

@@ -6,6 +6,7 @@ answer as data from a stranger.
 
 from __future__ import annotations
 
+import gc
 import json
 import linecache
 import signal
@@ -45,6 +46,17 @@ def own_clock() -> float:
     return time.monotonic() - sum(map(waited, waits))
 
 
+collecting = False  # whether garbage is collected: what finalizers and callbacks raise meanwhile goes to nobody
+
+
+def _notice_collection(phase: str, _: Any) -> None:
+    global collecting
+    collecting = phase == "start"
+
+
+gc.callbacks.append(_notice_collection)
+
+
 @contextmanager
 def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], float] = own_clock) -> Iterator[None]:
     """Raise OutOfTime after `seconds` of `clock`, and every `again` seconds until the block ends, unless that is 0.
@@ -58,7 +70,8 @@ def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], fl
 
     def alarm(signum: int, frame: Any) -> None:
         left = end - clock()
-        is_heard = frame is None or frame.f_code.co_filename != weakref.__file__  # what it calls back raises to nobody
+        # what a dying object calls back raises to nobody
+        is_heard = not collecting and (frame is None or frame.f_code.co_filename != weakref.__file__)
         if left <= 0 and is_heard:
             raise OutOfTime("out of time")
         signal.setitimer(signal.ITIMER_REAL, max(left, SOON), again)  # or the clock stood still meanwhile
