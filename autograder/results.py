@@ -75,8 +75,6 @@ class Exercise:
     figures: list[dict[str, str]] = field(default_factory=list)
     """Pictures for the feedback made by the grader: {"png": base64, "alt": text}."""
     seconds: float = 0.0
-    beside: str = ""
-    """Why it was judged in the student's own process, where their code could answer for it; "" where it was not."""
 
 
 @dataclass

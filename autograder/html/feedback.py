@@ -150,7 +150,6 @@ def _exercise_view(
         "has_call": any(v["example"] for v in verdicts),
         "read": sections.get(int(number[1]), ()) if number and (failed or not exercise.answered) else (),
         "follow_through": [f"`{name}`" for name in exercise.follow_through],
-        "beside": exercise.beside,
         "figures": [_figure(f["png"], f["alt"]) for f in exercise.figures],
         "is_open": exercise.kind != "auto" or bool(failed and exercise.answered),
         "group": _group_view(cells, budget, raised),

@@ -33,6 +33,7 @@ from autograder.text import shown_text
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
+TABLES = ("pandas.DataFrame", "pandas.Series")
 EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they lie in the grader's memory
 
 
@@ -143,7 +144,8 @@ class Client:
     proxies stand for; `keeps_calls` that the transcript says what was given to each call. `exact` is said for test
     cells without checks, which ask what any code may ask: values cross as their very type only, what calls print and
     what becomes of their arguments comes with them, and exceptions are of the kind that they were; `kinds` are those
-    that given cells define.
+    that given cells define; `asked` is what objects were asked that may agree with what they are told, and `may_be_asked`
+    is that of the reference, where the answers are not trusted.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -164,6 +166,8 @@ class Client:
     keeps_calls: bool = False
     exact: bool = False
     kinds: dict[str, type[Exception]] | None = None
+    asked: set[str] = field(default_factory=set)
+    may_be_asked: set[str] | None = None
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
@@ -252,9 +256,9 @@ class Client:
         used: set[int] = set()
         try:
             function = self.callbacks[request["callback"]]
-            args = [unpack(a, blobs, refuse, used=used) for a in request["args"]]
+            args = [unpack(a, blobs, refuse, used=used, exact=self.exact) for a in request["args"]]
             given = dict(request.get("kwargs", {}))
-            kwargs = {str(k): unpack(v, blobs, refuse, used=used) for k, v in given.items()}
+            kwargs = {str(k): unpack(v, blobs, refuse, used=used, exact=self.exact) for k, v in given.items()}
             value = function(*args, **kwargs)
             return {"ok": pack(value, sent, refuse, self.exact)}, sent
         except Exception as error:  # the student's arguments may be anything; the message goes back to their code
@@ -291,11 +295,18 @@ class Client:
             return kind(self, path, number, shown_text(item.get("type", "object"), 200), mro, root)
 
         try:
-            return unpack(node, blobs, other, "torch" not in sys.modules, used)
+            return unpack(node, blobs, other, "torch" not in sys.modules, used, self.exact)
         except ProtocolError as error:
             raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
 
     # requests
+
+    def may_ask(self, what: str) -> bool:
+        """Whether an object may be asked this; it is noted of the reference's."""
+        if self.may_be_asked is not None:
+            return what in self.may_be_asked
+        self.asked.add(what)
+        return True
 
     def ask(self, target: Proxy, op: str, **details: Any) -> Promise:
         """What is asked waits until an answer is read."""
@@ -390,9 +401,10 @@ class Client:
         given = {**dict(enumerate(promise.details["args"])), **promise.details["kwargs"]}
         for key, node in after if isinstance(after, list) else []:
             old, new = given.get(key), self.unpack(node, answer, promise.path, used=used)
-            if type(old) is not type(new):
+            if isinstance(old, Proxy):  # what it stands for is there
+                continue
+            if type(old) is not type(new) or not put_into(old, new):
                 raise StudentRaised(ERROR, "the answer cannot be read: an argument became another kind of value")
-            put_into(old, new)
 
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
@@ -430,10 +442,11 @@ class Client:
         self.arrange({"op": "restore"})
 
 
-def put_into(old: Any, new: Any) -> None:
-    """Make a value hold what another one of its type holds."""
+def put_into(old: Any, new: Any) -> bool:
+    """Make a value hold what another one of its type holds; whether that can be."""
     if isinstance(old, np.ndarray):
-        old.resize(new.shape, refcheck=False)
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
         old[...] = new
     elif isinstance(old, (list, deque)):
         old.clear()
@@ -441,5 +454,8 @@ def put_into(old: Any, new: Any) -> None:
     elif isinstance(old, (dict, set)):
         old.clear()
         old.update(new)
-    else:  # a table
+    elif f"{type(old).__module__}.{type(old).__name__}" in TABLES:
         vars(old).update(vars(new))
+    else:
+        return False
+    return True

@@ -17,7 +17,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from autograder.judging.beside import judged_beside, reference_as_notebook
 from autograder.judging.client import Client
 from autograder.judging.diagnosis import DIAGNOSIS_SECONDS, diagnosed
 from autograder.judging.job import Job
@@ -31,7 +30,7 @@ from autograder.judging.trials import Trial, smallest
 from autograder.judging.variants import value_for
 from autograder.notebook.names import bound_names
 from autograder.notebook.rebuild import RebuiltCell, to_content
-from autograder.results import NOT_REACHED, PASSED, Check, Exercise, Misconception, Result
+from autograder.results import NOT_REACHED, Check, Exercise, Misconception, Result
 from autograder.sandbox.inside.workspace import OutOfTime, time_limit
 from autograder.sandbox.launcher import Limits, Sandbox
 from autograder.text import shown_text
@@ -170,8 +169,7 @@ class Judge:
     def _exercise(self, test: TestCell) -> Exercise:
         answered = any(c.answered for c in self.rebuilt.cells if c.grade_id in test.solution_ids)
         exercise = Exercise(test.grade_id, test.title, test.points, solution_ids=test.solution_ids, answered=answered)
-        exercise.beside = self._why_beside(test)
-        outcome, expected = self._beside(test) if exercise.beside else self._verdict(test)
+        outcome, expected = self._verdict(test)
         self.full.update(dict.fromkeys(test.solution_names, outcome.full))
         own = outcome  # with right helpers the answers show what is this exercise's own mistake
         helpers = [u for u in expected.uses if not self.full.get(u, True)]
@@ -185,38 +183,9 @@ class Judge:
         exercise.figures = outcome.figures
         exercise.score = round(test.points * outcome.share, 2)
         self.events += [f"{test.grade_id}: {line}" for line in outcome.internal]
-        if not outcome.full and answered and not exercise.beside:
+        if not outcome.full and answered:
             exercise.misconceptions = self._misconceptions(test, expected, own)
         return exercise
-
-    def _why_beside(self, test: TestCell) -> str:
-        """Why the test cell has to be judged in the student's process; "" for one that need not. Raises BadSource."""
-        if test.apart or not test.is_whole:
-            return f"`{test.apart}` works only there" if test.apart else ""
-        known = self.source.beside
-        if test.grade_id not in known:
-            try:
-                self.source.reference_outcome(test, self.job.seed, self.source.own_id)
-                known[test.grade_id] = ""
-            except BadSource as error:
-                if not self._as_notebook()[test.grade_id].full:
-                    raise
-                known[test.grade_id] = f"elsewhere the reference does not pass: {error.why}"
-        return known[test.grade_id]
-
-    def _as_notebook(self) -> dict[str, Outcome]:
-        if not self.source.as_notebook:
-            sandbox = Sandbox(self.job.sandbox)
-            try:
-                self.source.as_notebook = reference_as_notebook(self.source, sandbox, self.limits)
-            finally:
-                sandbox.close()
-        return self.source.as_notebook
-
-    def _beside(self, test: TestCell) -> tuple[Outcome, Outcome]:
-        """The outcome beside the answers, and that of right ones."""
-        outcome = judged_beside(test, self.transport, self.limits.cell_seconds)
-        return outcome, replace(outcome, checks=[replace(c, verdict=PASSED, reason="") for c in outcome.checks])
 
     def _verdict(self, test: TestCell) -> tuple[Outcome, Outcome]:
         """The outcome, and the reference's with the same numbers.
@@ -273,7 +242,7 @@ class Judge:
         client, seed = self.client, self.job.seed
         self.student_id = None
         client.begin(self.limits.exercise_seconds)
-        client.exact = test.is_whole
+        client.exact, client.may_be_asked = test.is_whole, expected.asked
         key = test.grade_id, seed, *helpers
         outcome = None
         if not test.is_personal and self.transport.gone is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from autograder.judging.problems import StudentRaised
 from autograder.results import ERROR
-from autograder.sandbox.inside.operations import BINARY, COMPARISONS, UNARY
+from autograder.sandbox.inside.operations import BINARY, COMPARISONS, OPERATIONS, UNARY
 
 if TYPE_CHECKING:
     from autograder.judging.client import Client, Promise
@@ -101,19 +101,33 @@ def settled(value: Any) -> Any:
 
 
 OWN = ("_client", "_path", "_id", "_type", "_mro", "_root", "_promise", "_changed")
-
-
+TOLD = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")  # others numpy and Python act upon
+JUDGING = {*COMPARISONS, *BINARY, *(f"i{name.rstrip('_')}" for name in BINARY), "contains"}
 PYTHONS = {f"builtins.{kind.__name__}": kind for kind in vars(types).values() if isinstance(kind, type)}
 
 
 class Double(Proxy):
     """Stands for an object in test cells without checks, which may do with it whatever Python can.
 
-    Operators, printing, `next`, `isinstance` and setting attributes are requests, too.
+    Operators, printing, `next`, `isinstance` and setting attributes are requests, too. What a test cell wants may be
+    the operand of an operator or the argument of a method, and an object of a student's could agree with anything. So
+    operators are used here where the object holds plain data, and where it holds none it is told only what the
+    reference's object was told in its place.
     """
 
     def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") and name not in TOLD:
+            raise AttributeError(name)
         return self._answer("attribute", name=name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (args or kwargs) and self._root is None:
+            self._tell("call")
+        return super().__call__(*args, **kwargs)
+
+    def _tell(self, name: str) -> None:
+        if not self._client.may_ask(f"{self._path} {name}"):
+            raise StudentRaised(ERROR, f"`{self._path}` gives a {self._type}, where another kind of value is asked for")
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in OWN:
@@ -125,6 +139,11 @@ class Double(Proxy):
         self._operate("delattr", self, name)
 
     def _operate(self, name: str, *args: Any) -> Any:
+        if name in JUDGING:
+            held = [a._answer("plain") if isinstance(a, Double) else a for a in args]
+            if not any(isinstance(a, Double) for a in held):
+                return OPERATIONS[name](*held)
+            self._tell(name)
         return self._answer("operate", name=name, args=args, kwargs={})
 
     @property  # type: ignore[misc]
@@ -146,7 +165,10 @@ class Double(Proxy):
         return found if isinstance(found, Double) else iter(found)
 
     def __next__(self) -> Any:
-        return self._operate("next", self)
+        try:
+            return self._operate("next", self)
+        except StudentRaised as error:
+            raise StopIteration if error.type_name == "StopIteration" else error from None
 
     def __len__(self) -> int:
         return int(self._operate("len", self))

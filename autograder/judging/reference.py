@@ -74,8 +74,7 @@ class Conversations:
 class Judged(Source):
     """A source with its own outcomes and those of the catalogue's variants, each made when it is first asked for.
 
-    `conversations` are those of the class with its test cells. `beside` says which test cells have to be judged in
-    students' processes, and why; `as_notebook` what they say in that of the reference, where somebody had to know.
+    `conversations` are those of the class with its test cells.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -83,8 +82,6 @@ class Judged(Source):
         self.conversations = Conversations()
         self._runs: dict[tuple[Any, ...], Outcome] = {}
         self._known: dict[tuple[str, int], dict[str, Any]] = {}
-        self.beside: dict[str, str] = {}
-        self.as_notebook: dict[str, Outcome] = {}
         self._of_student: tuple[str | None, dict[str, Any]] = None, {}
 
     @cached_property
@@ -146,9 +143,7 @@ class Judged(Source):
         wrong = [c for c in outcome.checks if not c.passed]
         if wrong or outcome.internal:
             said = f"'{wrong[0].name}': {wrong[0].reason}" if wrong else outcome.internal[0]
-            raise BadSource(
-                f"{self.name}: the reference solution fails its own test cell '{test.grade_id}' ({said})", said
-            )
+            raise BadSource(f"{self.name}: the reference solution fails its own test cell '{test.grade_id}' ({said})")
         return outcome
 
     def variant_outcomes(

@@ -55,7 +55,7 @@ class FirstFailure(BaseException):
 class Outcome:
     """What one test cell said about one set of answers; `credit` is the share of its points that it gave by itself.
 
-    `trials` are calls that made checks fail, by the check's name.
+    `trials` are calls that made checks fail, by the check's name; `asked` is what objects were asked, see `Client`.
     """
 
     checks: list[Check] = field(default_factory=list)
@@ -66,6 +66,7 @@ class Outcome:
     trials: dict[str, Trial] = field(default_factory=dict)
     named: list[Misconception] | None = None
     credit: float | None = None
+    asked: set[str] = field(default_factory=set)
 
     @property
     def full(self) -> bool:
@@ -230,6 +231,7 @@ def run_test_cell(
             return said
         if test.is_whole:
             session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
+            said.asked = client.asked
             return said
         if test.visible_code is not None:
             session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)

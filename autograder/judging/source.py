@@ -31,7 +31,6 @@ from autograder.notebook.names import (
     bound_from,
     bound_names,
     definitions,
-    globals_of_functions,
     needed_names,
     only_beside,
     unreaching,
@@ -42,11 +41,7 @@ SET_CHECKS = "set_checks"
 
 
 class BadSource(AutograderError):
-    """The instructor's notebook or catalogue cannot be used; the message says where and why, `why` just that."""
-
-    def __init__(self, message: str, why: str = "") -> None:
-        super().__init__(message)
-        self.why = why
+    """The instructor's notebook or catalogue cannot be used; the message says where and why."""
 
 
 def split_region(text: str, mark: str) -> tuple[str, str]:
@@ -75,8 +70,7 @@ def is_whole(text: str) -> bool:
 class TestCell:
     """A test cell of the source: what it asks, and which student's names it needs.
 
-    `helpers` are the statements of earlier test cells that it relies on. `apart` says what in it can only be judged in
-    the student's own process, "" for nothing.
+    `helpers` are the statements of earlier test cells that it relies on.
     """
 
     grade_id: str
@@ -89,7 +83,6 @@ class TestCell:
     solution_names: set[str]
     names: set[str] = field(default_factory=set)
     helpers: str = ""
-    apart: str = ""
 
     @cached_property
     def is_whole(self) -> bool:
@@ -184,7 +177,6 @@ class Source:
         free = set(self.code_in_order) - set(self._given) - set(self.solutions.values())
         self._trusted_names |= set().union(*(_imported(text) for text in free))  # what a free cell imports
         bound = set().union(*map(bound_names, self.code_in_order))
-        theirs = set().union(*map(globals_of_functions, self.code_in_order))
         earlier: list[str] = []
         for test in self.tests.values():
             wanted = needed_names(test.text) - bound - self._trusted_names
@@ -195,9 +187,7 @@ class Source:
             earlier.append(test.text)
             texts = [*self.code_in_order, test.text]
             modules = set().union(*map(_imported, texts))
-            if test.is_whole:
-                test.apart = only_beside(test.text, modules, theirs)
-            elif what := unreaching(test.text, modules):
+            if what := only_beside(test.text, modules) if test.is_whole else unreaching(test.text, modules):
                 said = f"`{what}` does not reach students' answers, which run in a process of their own"
                 raise BadSource(f"{self.name}: the test cell '{test.grade_id}' cannot be used: {said}")
 
@@ -276,7 +266,7 @@ class Source:
     def given_to(self, test: TestCell) -> dict[str, Any]:
         """What locked cells bind, for one run of a test cell: the grader's own, data copied where it may be changed."""
         given = {n: v for n, v in self.reference.items() if n in self._trusted_names and n not in test.names}
-        data = used_names(test.text) & self._data & given.keys() if test.is_whole else set()
+        data = used_names(f"{test.helpers}\n{test.text}") & self._data & given.keys() if test.is_whole else set()
         return {**given, **deepcopy({n: given[n] for n in data})}
 
     @cached_property

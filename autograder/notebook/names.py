@@ -157,11 +157,8 @@ BESIDE = re.compile(
 REPLAYED = ("sys.stdout", "sys.stderr")  # what students' functions print is printed again by whoever called them
 
 
-def only_beside(text: str, modules: Set[str], globals_of_answers: Set[str]) -> str:
-    """What in a test cell asks about the process or the very objects of the answers; "" for nothing.
-
-    Names that the answers' functions take from the notebook count, where the cell binds them.
-    """
+def only_beside(text: str, modules: Set[str]) -> str:
+    """What in a test cell asks about the process or the very objects of the answers; "" for nothing."""
     tree = parse(text)
     if tree is None or as_runnable(text) != text:
         return next((line for line in text.splitlines() if re.match(r"\s*[\w, =]*[%!]", line)), "its text")
@@ -171,15 +168,15 @@ def only_beside(text: str, modules: Set[str], globals_of_answers: Set[str]) -> s
             return shown
         if re.match(r"(setattr|delattr)\(", shown) and re.split(r"\W", shown)[1] in modules:
             return shown
-    return min(bound_names(text) & globals_of_answers, default="")
+    return ""
 
 
 def _tells_identity(node: ast.AST) -> bool:
     """Whether it asks if two are one object, which copies are not; of None and of types this can be asked of copies."""
     if not isinstance(node, ast.Compare) or not any(isinstance(sign, (ast.Is, ast.IsNot)) for sign in node.ops):
         return False
-    sides = [node.left, *node.comparators]
-    return not any(isinstance(s, (ast.Constant, ast.Call)) or getattr(s, "id", "") in dir(builtins) for s in sides)
+    sides = [ast.unparse(s) for s in (node.left, *node.comparators)]
+    return not any(s in ("None", "True", "False", *dir(builtins)) or s.startswith("type(") for s in sides)
 
 
 def as_runnable(text: str) -> str:
@@ -190,21 +187,6 @@ def as_runnable(text: str) -> str:
         except _UNPARSABLE:
             return as_python(text)
     return text
-
-
-def globals_of_functions(text: str) -> set[str]:
-    """Names, built-in ones too, that functions and classes of the cell take from the notebook."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            waiting = list(symtable.symtable(as_runnable(text), "cell", "exec").get_children())
-    except _UNPARSABLE:
-        return set()
-    found = set[str]()
-    while waiting:
-        table = waiting.pop()
-        waiting += table.get_children()
-        found |= {s.get_name() for s in table.get_symbols() if s.is_referenced() and s.is_global()}
-    return found
 
 
 def definitions(texts: Iterable[str], names: Set[str], taken: Set[str]) -> str:

@@ -61,15 +61,18 @@ def pack(value: Any, blobs: Blobs, other: Other, exact: bool = False) -> Any:
     return _Crossing(blobs, other, exact=exact).pack(value, 0)
 
 
-def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> Any:
+def unpack(
+    node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None, exact: bool = False
+) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError or MemoryError.
 
     A blob is read once, or a small message could fill the memory of who reads it; `used` are the numbers of those that
     were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set
-    without torch need not import it for one answer.
+    without torch need not import it for one answer. Only with `exact` may there be kinds of values that `pack` sends
+    with it.
     """
     try:
-        return _Crossing(blobs, other, arrays, used).read(node, 0)
+        return _Crossing(blobs, other, arrays, used, exact).read(node, 0)
     except (ProtocolError, MemoryError):
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
@@ -111,9 +114,10 @@ class _Crossing:
         tag = next(iter(node))
         if tag in ("handle", "callback"):
             return self.other(node)
-        if tag not in _READERS:
+        reader = _READERS.get(tag) or (EXACT_READERS.get(tag) if self.exact else None)
+        if reader is None:
             raise ProtocolError(f"unknown kind of value {tag!r}")
-        return _READERS[tag](node, self, depth)
+        return reader(node, self, depth)
 
     def count_keys(self, body: Any) -> Any:
         """The body of a dict or set, unless there are too many keys."""
@@ -351,6 +355,7 @@ def _packer_of(value: Any) -> Step:
 
 # What crosses as itself only where types must stay as they are; elsewhere as what compares like it. See `exact.py`.
 EXACT: dict[type, Step] = {}
+EXACT_READERS: dict[str, Step] = {}
 _AS_THEY_ARE = (np.ndarray, str, int, float, complex, bytes, tuple, list, dict, set, range, slice, EllipsisType)
 
 
@@ -369,4 +374,4 @@ def _exact_packer_of(value: Any) -> Step:
 def add_codecs(packers: dict[type, Step], readers: dict[str, Step]) -> None:
     """Further kinds of values that cross as themselves; a node's tag names its reader."""
     EXACT.update(packers)
-    _READERS.update(readers)
+    EXACT_READERS.update(readers)

@@ -19,7 +19,6 @@ import numpy.fft
 import numpy.linalg
 import numpy.random
 
-from autograder.sandbox.inside.apart import run_apart
 from autograder.sandbox.inside.channel import MAX_ANSWER, Channel, Closed
 from autograder.sandbox.inside.confinement import confine, die_with_parent, keep_only
 from autograder.sandbox.inside.processes import open_waits
@@ -93,8 +92,6 @@ def serve(shell: Shell, channel: Channel) -> NoReturn:
         sent: Blobs = []
         if request["op"] == "run":
             reply = shell.run(request["source"], request["seconds"])
-        elif request["op"] == "apart":
-            reply = run_apart(shell, request["source"], request["helpers"], request["seconds"])
         elif request["op"] == "file":
             Path(request["name"]).parent.mkdir(parents=True, exist_ok=True)
             Path(request["name"]).write_bytes(blobs[0])

@@ -170,7 +170,7 @@ class Workspace:
         return pack(value, blobs, self._other_out, self.exact)
 
     def read(self, node: Any, blobs: Blobs) -> Any:
-        return unpack(node, blobs, self._other_in)
+        return unpack(node, blobs, self._other_in, exact=True)
 
     def _arguments(self, request: Header, blobs: Blobs) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
@@ -222,6 +222,10 @@ class Workspace:
         """An operator, or a built-in function, on the arguments."""
         args, _ = self._arguments({"kwargs": {}, **request}, blobs)
         return {"ok": self.out(OPERATIONS[request["name"]](*args), sent)}
+
+    def do_plain(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
+        """What an object holds that is of a subclass of a plain type."""
+        return {"ok": pack(self.objects[request["target"]], sent, self._other_out)}
 
     def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
