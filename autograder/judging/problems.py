@@ -69,7 +69,9 @@ def _kind_of(mro: Any, kinds: dict[str, type[Exception]]) -> type[StudentRaised]
     """StudentRaised, and the first kind in `mro` that is known."""
     for name in mro if isinstance(mro, list) else []:
         module, _, own = str(name).rpartition(".")
-        found = kinds.get(own) if module == "__main__" else getattr(builtins, own, None) if module == "builtins" else None
+        found = (
+            kinds.get(own) if module == "__main__" else getattr(builtins, own, None) if module == "builtins" else None
+        )
         # StopIteration would end a loop of the test cell; groups and texts that cannot be decoded need arguments
         if isinstance(found, type) and issubclass(found, Exception) and not issubclass(found, SPECIAL):
             return type(found.__name__, (StudentRaised, found), {})

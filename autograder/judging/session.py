@@ -23,7 +23,7 @@ from autograder.judging.problems import StudentProblem, raised
 from autograder.judging.proxies import is_callable
 from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
-from autograder.sandbox.inside.workspace import OutOfTime, time_limit
+from autograder.sandbox.inside.workspace import OutOfTime, close_figures, time_limit
 from autograder.text import shown_text
 
 if TYPE_CHECKING:
@@ -251,25 +251,17 @@ def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None
         warnings.simplefilter("ignore", kind)
     with contextlib.redirect_stderr(io.StringIO()) as errors:
         exec(test.helpers_code, namespace)
-        _run_visible(test, namespace)
-    said.credit = 0.0 if errors.getvalue() else credit_of(repr(namespace.get(LAST)), test.points)
-    if said.credit is not None:
-        said_last = f"{said.credit * test.points:g} of {test.points:g} points"
-        raise CheckFailed(said_last)
-
-
-def credit_of(shown: str, points: float) -> float | None:
-    """The share of the points that the value at a cell's end gives; None where it gives all.
-
-    nbgrader takes what is no number, or is below zero, for all points, and fails where it is more than there are.
-    """
+        try:
+            _run_visible(test, namespace)
+        finally:
+            close_figures()
     try:
-        given = float(shown)
+        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
     except ValueError:
-        return None
-    if given < 0 or given == points:
-        return None
-    return given / points if given < points else 0.0
+        return
+    if 0 <= given != test.points:
+        said.credit = given / test.points if given < test.points else 0.0
+        raise CheckFailed(f"{given:g} of {test.points:g} points")
 
 
 def _run_visible(test: TestCell, namespace: dict[str, Any]) -> None:

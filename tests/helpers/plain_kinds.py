@@ -14,7 +14,7 @@ class Kind:
     """An exercise: the cells of its answer and its tests, what is given before and after the answer, a wrong answer.
 
     `points` are what the right, the wrong and the empty answer get; the cell is worth the first. `also` are further
-    test cells with their points. `beside` are the numbers of those that can only be judged in the student's process.
+    test cells with their points. `refused` are the numbers of those that say nothing of copies of the answers.
     """
 
     answer: str
@@ -24,16 +24,17 @@ class Kind:
     after: str = ""
     points: tuple[float, float, float] = (4, 0, 0)
     also: tuple[tuple[str, tuple[float, float, float]], ...] = ()
-    beside: tuple[int, ...] = ()
+    refused: tuple[int, ...] = ()
 
     @property
     def solution(self) -> str:
         return f"### BEGIN SOLUTION\n{self.answer}\n### END SOLUTION"
 
-    def tests(self, name: str) -> dict[str, tuple[str, tuple[float, float, float]]]:
-        """Its test cells by name, each with what the three answers get."""
-        numbered = {f"{name}-tests-{number}": one for number, one in enumerate(self.also, 2)}
-        return {f"{name}-tests": (self.test, self.points), **numbered}
+    def tests(self, name: str, is_refused: bool = False) -> dict[str, tuple[str, tuple[float, float, float]]]:
+        """Its test cells by name that can be judged, or cannot, each with what the three answers get."""
+        every = enumerate([(self.test, self.points), *self.also], 1)
+        judged = {number: one for number, one in every if (number in self.refused) == is_refused}
+        return {f"{name}-tests{f'-{number}' if number > 1 else ''}": one for number, one in judged.items()}
 
 
 def returns(name: str, value: str) -> str:
@@ -185,13 +186,13 @@ CLASSES = {
         "        return cls._one",
         "class Only:\n    pass",
         "first, second = Only(), Only()\nassert first is second",
-        beside=(1,),
+        refused=(1,),
     ),
     "a-copy-is-another-list": Kind(
         returns("copied", "list(x)"),
         returns("copied", "x"),
         "given = [1, 2]\nnew = copied(given)\nassert new == given and new is not given",
-        beside=(1,),
+        refused=(1,),
     ),
     "changed-in-place": Kind(
         "def doubled(values):\n    for n in range(len(values)):\n        values[n] *= 2",
@@ -262,7 +263,7 @@ EXCEPTIONS = {
         "class Empty(Exception):\n    pass\n\ndef first(values):\n    if not values:\n        raise Empty('no values')\n    return values[0]",
         "class Empty(Exception):\n    pass\n\ndef first(values):\n    return values[0] if values else None",
         "try:\n    first([])\n    raised = False\nexcept Empty:\n    raised = True\nassert raised and first([3]) == 3",
-        beside=(1,),
+        refused=(1,),
     ),
     "raises-nothing": Kind(
         "def safe(x):\n    try:\n        return 1 / x\n    except ZeroDivisionError:\n        return None",

@@ -61,7 +61,7 @@ PRINTED = {
                 NONE,
             ),
         ),
-        beside=(1,),
+        refused=(1,),
     ),
 }
 ASK = "def ask_age():\n    age = int(input('Age? '))\n    return 'adult' if age >= 18 else 'child'"
@@ -78,13 +78,13 @@ INPUT = {
                 ALL,
             ),
         ),
-        beside=(1, 2),
+        refused=(1, 2),
     ),
     "asks-by-a-name-of-the-notebook": Kind(
         "def ask_twice():\n    return input('a') + input('b')",
         "def ask_twice():\n    return input('a') * 2",
         "answers = iter(['x', 'y'])\ninput = lambda prompt='': next(answers)\nassert ask_twice() == 'xy'\ndel input",
-        beside=(1,),
+        refused=(1,),
     ),
     "is-handed-a-way-to-ask": Kind(
         "def ask_with(read):\n    return int(read('Number? ')) + 1",
@@ -98,13 +98,13 @@ NAMES = {
         "def net(gross):\n    return gross - 0.25 * gross",
         "rate = 0.5\nassert net(10) == 5",
         before="rate = 0.25",
-        beside=(1,),
+        refused=(1,),
     ),
     "test-replaces-a-helper": Kind(
         "def fetch():\n    return [1, 2]\n\ndef total():\n    return sum(fetch())",
         "def fetch():\n    return [1, 2]\n\ndef total():\n    return 3",
         "fetch = lambda: [4, 5]\nassert total() == 9",
-        beside=(1,),
+        refused=(1,),
     ),
     "test-sets-an-attribute": Kind(
         "class Plan:\n    steps = 3\n\ndef run(plan):\n    return plan.steps * plan.size",
@@ -133,13 +133,13 @@ NAMES = {
         "clicks = 0\n\ndef click():\n    return 1",
         "assert [click(), click()] == [1, 2]",
         also=(("before = clicks\nclick()\nassert clicks == before + 1", NONE),),
-        beside=(2,),
+        refused=(2,),
     ),
     "is-not-there": Kind(
         "x_squared = 9\ndel x_squared\nkept = 9",
         "x_squared = 9\nkept = 9",
         "assert 'x_squared' not in globals() and kept == 9",
-        beside=(1,),
+        refused=(1,),
     ),
 }
 ON_DISK = {
@@ -172,7 +172,7 @@ ON_DISK = {
         "with open('out.txt', 'w') as file:\n    file.write('three lines\\n' * 3)",
         "with open('out.txt', 'w') as file:\n    file.write('two lines\\n' * 2)",
         "with open('out.txt') as file:\n    assert len(file.readlines()) == 3",
-        beside=(1,),
+        refused=(1,),
     ),
 }
 MAGICS = {
@@ -188,7 +188,7 @@ MAGICS = {
     ),
     "shell-line": Kind("!echo nothing\nseen = 7", "!echo nothing\nseen = 8", "assert seen == 7"),
     "magic-in-a-test": Kind(
-        returns("sixth", "x / 6"), returns("sixth", "x / 5"), "%precision 3\nassert sixth(12) == 2", beside=(1,)
+        returns("sixth", "x / 6"), returns("sixth", "x / 5"), "%precision 3\nassert sixth(12) == 2", refused=(1,)
     ),
 }
 DATA = {

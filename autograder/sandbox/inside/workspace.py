@@ -191,6 +191,8 @@ class Workspace:
         self.exact = request.get("exact", self.exact)
         if request.get("forget"):
             self.objects.clear()
+            if self.exact:
+                close_figures()
         try:
             operation = getattr(self, f"do_{request['op']}")
             with time_limit(request.get("seconds") if self.use_time_limit else None):
@@ -323,6 +325,12 @@ class Workspace:
         self.saved.clear()
         self.saved_defaults.clear()
         return {"ok": None}
+
+
+def close_figures() -> None:
+    """As a notebook does after each cell: of too many that are open matplotlib warns, and a warning costs points."""
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 def _snapshot(value: Any) -> Any:
