@@ -144,8 +144,9 @@ class Client:
     proxies stand for; `keeps_calls` that the transcript says what was given to each call. `exact` is said for test
     cells without checks, which ask what any code may ask: values cross as their very type only, what calls print and
     what becomes of their arguments comes with them, and exceptions are of the kind that they were; `kinds` are those
-    that given cells define; `asked` is what objects were asked that may agree with what they are told, and `may_be_asked`
-    is that of the reference, where the answers are not trusted.
+    that given cells define. `asked` is what objects were told and which arguments were changed, `may_be_asked` that of
+    the reference where the answers are not trusted. Of changes that the reference does not make `took` says that there
+    were some, `takes` whether the test cell sees them.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -168,6 +169,8 @@ class Client:
     kinds: dict[str, type[Exception]] | None = None
     asked: set[str] = field(default_factory=set)
     may_be_asked: set[str] | None = None
+    takes: bool = True
+    took: bool = False
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
@@ -175,6 +178,7 @@ class Client:
         self.exchanges, self.replayed = [], deque()
         self.is_new = self.is_told = True
         self.exact, self.kinds = False, None
+        self.takes, self.took = True, False
 
     def replay(self) -> None:
         """What was exchanged since `begin` counts as the answers to the same questions, asked again in this order."""
@@ -302,7 +306,7 @@ class Client:
     # requests
 
     def may_ask(self, what: str) -> bool:
-        """Whether an object may be asked this; it is noted of the reference's."""
+        """Whether the reference's object was asked this in the place of this one."""
         if self.may_be_asked is not None:
             return what in self.may_be_asked
         self.asked.add(what)
@@ -401,7 +405,9 @@ class Client:
         given = {**dict(enumerate(promise.details["args"])), **promise.details["kwargs"]}
         for key, node in after if isinstance(after, list) else []:
             old, new = given.get(key), self.unpack(node, answer, promise.path, used=used)
-            if isinstance(old, Proxy):  # what it stands for is there
+            is_foreseen = self.may_ask(f"{promise.path} changes {key}")
+            self.took |= not is_foreseen
+            if isinstance(old, Proxy) or not (is_foreseen or self.takes):  # what a proxy stands for is there
                 continue
             if type(old) is not type(new) or not put_into(old, new):
                 raise StudentRaised(ERROR, "the answer cannot be read: an argument became another kind of value")

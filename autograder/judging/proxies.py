@@ -103,6 +103,7 @@ def settled(value: Any) -> Any:
 OWN = ("_client", "_path", "_id", "_type", "_mro", "_root", "_promise", "_changed")
 TOLD = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")  # others numpy and Python act upon
 JUDGING = {*COMPARISONS, *BINARY, *(f"i{name.rstrip('_')}" for name in BINARY), "contains"}
+PLAIN_SIZE = type("Plain", (), {}).__basicsize__
 PYTHONS = {f"builtins.{kind.__name__}": kind for kind in vars(types).values() if isinstance(kind, type)}
 
 
@@ -148,12 +149,17 @@ class Double(Proxy):
 
     @property  # type: ignore[misc]
     def __class__(self) -> Any:
-        """The first of the object's classes that is known here, for `isinstance` with classes of libraries."""
+        """The first of the object's classes that is known here, for `isinstance` with classes of libraries.
+
+        Of classes whose objects are more than a dictionary, as tensors are, compiled code would read what is not here.
+        """
         for full in self._mro:
             module, _, name = full.rpartition(".")
-            found = getattr(sys.modules.get(module), name, None) or PYTHONS.get(full)
-            if isinstance(found, type) and found is not object and module != "__main__":
+            found = getattr(sys.modules.get(module), name, None)
+            if isinstance(found, type) and module != "__main__" and found.__basicsize__ == PLAIN_SIZE:
                 return found
+            if full in PYTHONS:
+                return PYTHONS[full]
         return Double
 
     @property

@@ -189,7 +189,7 @@ class Source:
             texts = [*self.code_in_order, test.text]
             modules = set().union(*map(_imported, texts))
             if written_out := AUTOTEST.search(test.text):
-                said = f"nbgrader writes out its line `{written_out[0].strip()}`; take the cell as generate_assignment leaves it"
+                said = f"nbgrader writes out `{written_out[0].strip()}`; take the cell as generate_assignment leaves it"
                 raise BadSource(f"{self.name}: the test cell '{test.grade_id}' cannot be used: {said}")
             if what := only_beside(test.text, modules) if test.is_whole else unreaching(test.text, modules):
                 said = f"`{what}` does not reach students' answers, which run in a process of their own"

@@ -90,9 +90,10 @@ TABLES = {
         ),
     ),
     "table-changed-in-place": Kind(
-        "def tidy(frame):\n    frame.rename(columns=str.lower, inplace=True)\n    frame.dropna(inplace=True)",
-        "def tidy(frame):\n    frame = frame.rename(columns=str.lower).dropna()",
-        "given = pd.DataFrame({'A': [1.0, None]})\ntidy(given)\nassert list(given.columns) == ['a'] and len(given) == 1",
+        "def tidy(frame):\n    frame.columns = [c.lower() for c in frame.columns]\n    frame['twice'] = 2 * frame['a']",
+        "def tidy(frame):\n    frame = frame.rename(columns=str.lower)\n    frame['twice'] = 2 * frame['a']",
+        "given = pd.DataFrame({'A': [1.0, 2.0]})\ntidy(given)\n"
+        "assert list(given.columns) == ['a', 'twice'] and given['twice'].tolist() == [2.0, 4.0]",
     ),
     "table-missing": Kind(
         "def filled(series):\n    return series.fillna(series.median())",
