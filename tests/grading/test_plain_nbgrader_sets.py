@@ -8,23 +8,17 @@ import os
 import re
 import subprocess
 import sys
-from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
 from plain_kinds import HIDDEN, Kind, returns
-from plain_sets import FILES, FURTHER, notebook_of
+from plain_sets import FILES, FURTHER, answered, grade, notebook_of, points_in
 from tiny_course import SET, make_course, marked_cell, submit, write_source
 
 from autograder.checks import CheckFailed, compare
 from autograder.course import Course
-from autograder.gradebook.assignment import ensure_assignment
-from autograder.gradebook.reader import scores
-from autograder.gradebook.writer import write
-from autograder.grading.runner import Settings, grade_set
-from autograder.grading.store import Store
 from autograder.judging.client import Client
 from autograder.judging.reference import Judged
 from autograder.judging.session import Outcome, run_test_cell
@@ -178,13 +172,6 @@ def whole_notebook() -> nbformat.NotebookNode:
     return notebook
 
 
-def answered(released: nbformat.NotebookNode, answers: dict[str, str]) -> nbformat.NotebookNode:
-    notebook = deepcopy(released)
-    for cell in notebook.cells:
-        cell.source = answers.get(cell.metadata.nbgrader.grade_id, cell.source)
-    return notebook
-
-
 def class_of(course: Course) -> None:
     """Two right submissions, so that the second meets what judging the first has left behind."""
     released = release_view(whole_notebook(), course.config)
@@ -193,19 +180,6 @@ def class_of(course: Course) -> None:
     wrong = {name: kind.wrong for name, kind in KINDS.items()} | by_hand
     for student, answers in {"1-right": right, "2-wrong": wrong, "3-empty": {}, "4-right": right}.items():
         submit(course, student, answered(released, answers))
-
-
-def points_in(course: Course) -> dict[str, dict[str, float | None]]:
-    """Automatic scores by student and cell; None where a person has to mark."""
-    return {
-        student: {name: c.auto for name, c in found.cells.items() if c.max_score is not None}
-        for student, found in scores(course, SET).items()
-    }
-
-
-def grade(course: Course) -> None:
-    ensure_assignment(course, course.set_files(SET))
-    write(course, [step.result for step in grade_set(course, Store(course.results_folder), SET, Settings())])
 
 
 def add_files(folder: Path) -> None:
