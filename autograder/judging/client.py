@@ -224,7 +224,7 @@ class Client:
         """Reply and blobs of an exchange. Raises StudentProblem."""
         done = self.exchange(question, blobs)
         problem = done.problem or (raised(done.reply["error"], self.kinds) if "error" in done.reply else None)
-        if self.exact:
+        if self.exact and question["op"] == "several":
             self._show(done.reply.get("printed"))
         if problem is not None:
             raise self._noted(problem)

@@ -219,11 +219,6 @@ class Double(Proxy):
         self._operate("exit", self)
 
 
-def is_callable(value: Any) -> bool:
-    """`callable`, of what a double stands for."""
-    return bool(value._operate("callable", value)) if isinstance(value, Double) else callable(value)
-
-
 def _method(name: str, is_turned: bool = False) -> Callable[..., Any]:
     def method(self: Double, *others: Any) -> Any:
         return self._operate(name, *others, self) if is_turned else self._operate(name, self, *others)

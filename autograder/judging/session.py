@@ -20,7 +20,6 @@ import numpy as np
 
 from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem, raised
-from autograder.judging.proxies import is_callable
 from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
 from autograder.sandbox.inside.workspace import OutOfTime, close_figures, time_limit
@@ -252,7 +251,6 @@ def run_test_cell(
 
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
-    namespace["callable"] = is_callable
     for kind in QUIET:
         warnings.simplefilter("ignore", kind)
     with contextlib.redirect_stderr(io.StringIO()) as errors:

@@ -209,7 +209,7 @@ class Source:
         self._data = {n for n, v in namespace.items() if not callable(v) and not isinstance(v, ModuleType)}
         theirs = bound_from(self._given, self._data & set().union(*map(used_names, using)))
         for test in self.tests.values():
-            test.names |= used_names(test.text) & theirs if test.is_whole else set()
+            test.names |= used_names(f"{test.helpers}\n{test.text}") & theirs if test.is_whole else set()
         return namespace
 
     @cached_property
@@ -223,14 +223,14 @@ class Source:
         try:
             exec(compile(as_runnable(cell.source), f"<{self.name}: {where}>", "exec"), namespace)
         except Exception as error:
-            if not self.is_plain:  # else as in a notebook: what comes after it may need nothing of it
+            if not self.is_plain:  # else as nbgrader does: what comes after it may need nothing of it
                 said = f"the source notebook's cell '{where}' fails ({type(error).__name__}: {error})"
                 raise BadSource(f"{self.name}: {said}") from error
 
     @property
     def is_plain(self) -> bool:
-        """Whether no test cell has a check: a set that was written for nbgrader alone."""
-        return all(test.is_whole for test in self.tests.values())
+        """Whether there are test cells without a check, as in sets that were written for nbgrader alone."""
+        return any(test.is_whole for test in self.tests.values())
 
     @contextlib.contextmanager
     def in_folder(self) -> Iterator[None]:

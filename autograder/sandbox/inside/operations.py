@@ -12,7 +12,7 @@ COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
 BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and_", "or_", "xor", "lshift", "rshift")
 UNARY = ("neg", "pos", "invert", "abs", "index")
 CONTAINERS = ("getitem", "setitem", "delitem", "contains")
-BUILT_IN = (bool, int, float, complex, str, repr, hash, len, iter, next, reversed, round, format, dir, callable)
+BUILT_IN = (bool, int, float, complex, str, repr, hash, len, iter, next, reversed, round, format, dir)
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
     **{name: getattr(operator, name) for name in (*COMPARISONS, *BINARY, *UNARY, *CONTAINERS)},
