@@ -111,7 +111,7 @@ class Judged(Source):
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:
         """The reference's names, with data for this student where the test is personal."""
-        return self._personal(student_id) if test.is_personal else dict(self.reference)
+        return self._personal(student_id) if test.is_personal else dict(self.names_at(test))
 
     def _personal(self, student_id: str) -> dict[str, Any]:
         """The source with another student's id: the cells that make data from it run anew, in order."""

@@ -137,6 +137,7 @@ class Source:
         self.written: dict[str, tuple[str, float]] = {}
         self.solutions: dict[str, str] = {}
         self.code_in_order: list[str] = []
+        self._names_at: dict[str, dict[str, Any]] = {}
         self._given: list[str] = []
         self._trusted_names: set[str] = set()
         self._read_cells()
@@ -201,8 +202,9 @@ class Source:
         namespace: dict[str, Any] = {"__name__": "__main__"}
         with contextlib.redirect_stdout(io.StringIO()), self.in_folder():
             for cell in self.notebook.cells:
-                is_test = cell.metadata.get("nbgrader", {}).get("grade_id") in self.tests
-                if cell.cell_type == "code" and not is_test:
+                if (grade_id := cell.metadata.get("nbgrader", {}).get("grade_id")) in self.tests:
+                    self._names_at[grade_id] = dict(namespace)
+                elif cell.cell_type == "code":
                     self._run_cell(cell, namespace)
         # given data that answers use may be changed by them: test cells without checks take it from the student, too
         using = [*self.solutions.values(), *(t for t in self._given if used_names(t) - self._trusted_names)]
@@ -211,6 +213,10 @@ class Source:
         for test in self.tests.values():
             test.names |= used_names(f"{test.helpers}\n{test.text}") & theirs if test.is_whole else set()
         return namespace
+
+    def names_at(self, test: TestCell) -> dict[str, Any]:
+        """The reference's names; where the test cell stands, if it has no checks: later cells may bind them anew."""
+        return self.reference and self._names_at[test.grade_id] if test.is_whole else self.reference
 
     @cached_property
     def kinds(self) -> dict[str, type[Exception]]:
@@ -269,7 +275,7 @@ class Source:
 
     def given_to(self, test: TestCell) -> dict[str, Any]:
         """What locked cells bind, for one run of a test cell: the grader's own, data copied where it may be changed."""
-        given = {n: v for n, v in self.reference.items() if n in self._trusted_names and n not in test.names}
+        given = {n: v for n, v in self.names_at(test).items() if n in self._trusted_names and n not in test.names}
         data = used_names(f"{test.helpers}\n{test.text}") & self._data & given.keys() if test.is_whole else set()
         return {**given, **deepcopy({n: given[n] for n in data})}
 
