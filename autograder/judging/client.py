@@ -27,13 +27,12 @@ from autograder.judging.proxies import Double, Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
 from autograder.judging.trials import Call, call_of
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
-from autograder.sandbox.inside.exact import know_tables
+from autograder.sandbox.inside.exact import is_table, know_tables
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 from autograder.text import shown_text
 
 ARRANGE_SECONDS = 5.0
 AFTER_TIMEOUT_SECONDS = 3.0
-TABLES = ("pandas.DataFrame", "pandas.Series")
 EXERCISE_BYTES = 512 * 1024 * 1024  # of all answers to one test cell, as they lie in the grader's memory
 
 
@@ -460,7 +459,7 @@ def put_into(old: Any, new: Any) -> bool:
     elif isinstance(old, (dict, set)):
         old.clear()
         old.update(new)
-    elif f"{type(old).__module__}.{type(old).__name__}" in TABLES:
+    elif is_table(old):
         vars(old).update(vars(new))
     else:
         return False

@@ -176,6 +176,12 @@ def _read_frame(node: Node, way: Any, depth: int) -> Any:
     return frame
 
 
+def is_table(value: Any) -> bool:
+    """Whether it is a table of pandas or a column of one."""
+    pandas = sys.modules.get("pandas")
+    return type(value) in [getattr(pandas, name, None) for name in TABLES]
+
+
 def know_tables() -> None:
     """Let tables cross from now on, if pandas is there already: nobody who has none waits for its import."""
     pandas = sys.modules.get("pandas")
