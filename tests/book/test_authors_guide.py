@@ -83,6 +83,7 @@ def test_the_set_of_the_guide_works_as_the_guide_says(tmp_path):
     assert " ".join(sentence.split()) in BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser").get_text()
 
 
+@pytest.mark.slow
 def test_the_chapter_of_the_guide_builds(tmp_path):
     """In a book of its own, with this book's settings and extensions, and with nothing else than the glossary."""
     text = block("book/cosine-scores.md")

@@ -343,6 +343,7 @@ def test_clean_downloads_refuses_an_unknown_number():
         extension("clean_downloads").plain_markdown("{glue:text}`missing`", {}, {})
 
 
+@pytest.mark.slow
 def test_a_style_that_alone_was_changed_reaches_the_site(tmp_path):
     style = tmp_path / "book" / "_static" / "own.css"
     style.parent.mkdir(parents=True)

@@ -91,6 +91,7 @@ def exported(course: Course) -> dict[str, dict[str, str]]:
     return {row["id"]: row for row in csv.DictReader(io.StringIO(text))}
 
 
+@pytest.mark.slow
 def test_an_afternoon_with_formgrader(course: Course, address: str, tab) -> None:
     # autograde by the button
     for student in ("ada", "bob"):

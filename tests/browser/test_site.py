@@ -122,6 +122,7 @@ def test_a_page_is_not_wider_than_its_window(name, visits):
     assert visits[name].overflow == {"wide": 0, "narrow": 0}
 
 
+@pytest.mark.slow
 def test_no_page_is_wider_than_its_window_before_its_formulas_are_drawn(site, browser):
     """Or where they never are: without a network MathJax does not come."""
     page = browser.new_page(viewport=NARROW)

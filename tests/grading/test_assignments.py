@@ -130,6 +130,7 @@ def test_the_cells_that_keep_where_one_stands_are_the_same_in_all_sets() -> None
         assert released(name).cells[-1].source == "where_you_stand()"
 
 
+@pytest.mark.slow
 def test_nbgrader_validate_speaks_of_the_unsolved_tests() -> None:
     some = SETS[0], SETS[-1]
     paths = [ROOT / "assignments" / name / f"{name}.ipynb" for name in some]

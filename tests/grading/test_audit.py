@@ -371,6 +371,7 @@ def test_variant_that_needs_names_outside_the_notebook_fails_in_the_sandbox(sets
     assert "name 'ONE' is not defined" in only(report, "right variant")[0]
 
 
+@pytest.mark.slow
 def test_exercise_that_falls_with_another_is_found_in_the_sandbox(sets):
     scaled = 'def scaled(x):\n    """x"""\n    ### BEGIN SOLUTION\n    return 2.0 * centred(x)\n    ### END SOLUTION\n'
     tests = SHIFT_TESTS.replace("centred", "scaled").replace("[-2, -1, 3]", "[-4, -2, 6]")
@@ -478,6 +479,7 @@ def test_personal_numbers_are_audited_with_many_ids(sets):
     assert (report.total("right_full"), report.total("caught"), report.total("named")) == (2, 2, 2)
 
 
+@pytest.mark.slow
 def test_mutant_that_never_ends_is_killed(sets):
     loop = SHIFT.replace("    middle", "    n = 3\n    while n > 0:\n        n -= 1\n    middle")
     began = time.monotonic()

@@ -77,6 +77,7 @@ def test_nothing_private_is_released(course: Path) -> None:
     assert [path.name for path in (course / "assignments" / SET).iterdir()] == [f"{SET}.ipynb"]
 
 
+@pytest.mark.slow
 def test_a_set_without_pytorch_is_graded_and_audited_where_there_is_none(course: Path, tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(WITHOUT_TORCH)
     hand_in(course, "eve", ("", ""))
@@ -116,6 +117,7 @@ def test_the_commands_of_its_readme_are_commands(course: Path) -> None:
     assert all(f"  {name} " in known for name in names)
 
 
+@pytest.mark.slow
 def test_the_tests_of_its_set_tell_right_from_wrong_variants(course: Path) -> None:
     reports = json.loads(autograder(course, "audit", "--quick", "--no-mutants", "--seeds", "3", "--json").stdout)
     assert [report["breaches"] for report in reports] == [[]]

@@ -99,6 +99,7 @@ def test_with_an_excuse_all_say_the_same(tmp_path: Path) -> None:
     assert (said(course, "ada"), exported(course, "cat")["status"]) == (0.0, "not submitted")
 
 
+@pytest.mark.slow
 def test_with_full_marks_for_an_exercise_all_say_the_same(tmp_path: Path) -> None:
     course = decided_course(tmp_path)
     run(course, "students", "extend", SET, "ada", "--hours", "1")
@@ -234,6 +235,7 @@ def attempts_course(folder: Path) -> Course:
     return course
 
 
+@pytest.mark.slow
 def test_the_attempt_that_counts_is_the_same_everywhere(tmp_path: Path) -> None:
     course = attempts_course(tmp_path)
     assert (said(course, "ada"), said(course, "bob")) == (3.0, 3.0)

@@ -277,6 +277,7 @@ def test_a_fault_of_the_grader_costs_one_submission(
     assert by_tests(course) == {"ada": 5.0, "bob": 5.0}
 
 
+@pytest.mark.slow
 def test_an_answer_that_hangs_or_ends_a_worker_costs_one_submission(course: Course) -> None:
     """No exception reaches `sum`. The program that asks, as formgrader's server does, is none of the judging's own."""
     source = source_notebook()

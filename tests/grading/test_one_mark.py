@@ -89,6 +89,7 @@ def test_a_time_that_names_its_zone_keeps_it(tmp_path: Path) -> None:
     assert [stamp and stamp.strftime("%H:%M") for stamp in stamps] == ["22:58", "17:58", "21:28"]
 
 
+@pytest.mark.slow
 def test_doctor_compares_zones(tmp_path: Path) -> None:
     course = make_course(tmp_path / "course", BERLIN)
     zone = {f.what: f for f in examine(course.root)}["time zone"]

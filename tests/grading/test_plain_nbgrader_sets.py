@@ -218,6 +218,7 @@ def ours(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float 
     return points_in(course)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", TESTS)
 def test_points_are_those_of_nbgrader(cell: str, stock: dict, ours: dict) -> None:
     right, wrong, empty = TESTS[cell]
@@ -226,6 +227,7 @@ def test_points_are_those_of_nbgrader(cell: str, stock: dict, ours: dict) -> Non
     assert {student: found[cell] for student, found in ours.items()} == wanted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["remainder-tests", ESSAY, CODE_BY_HAND])
 def test_other_cells_have_the_points_of_nbgrader(name: str, stock: dict, ours: dict) -> None:
     """A second test of one answer; answers that a person marks, of which the course's stubs say what is untouched."""

@@ -14,8 +14,9 @@ from autograder.judging.reference import Judged
 
 COURSE = Course(Path(__file__).parents[2])
 NAMES = COURSE.set_names()
-# the others wait for `make test-all`; here it is seen that their solutions earn all points
-ALWAYS = [name for name in NAMES if name.split("-")[0] in ("ps0", "ps2")]
+# the others wait for `make test-all`; of those that train no networks it is seen that their solutions earn all points
+ALWAYS = [name for name in NAMES if name.split("-")[0] == "ps0"]
+QUICK = ("ps1", "ps2", "ps3", "ps4", "ps5", "ps8")
 
 
 @pytest.mark.parametrize("name", some_always(NAMES, ALWAYS))
@@ -26,7 +27,7 @@ def test_the_audit_finds_no_breach(name: str) -> None:
     proved_once(f"audit-{name}", judging_digest(name, __file__), prove)
 
 
-@pytest.mark.parametrize("name", sorted(set(NAMES) - set(ALWAYS)))
+@pytest.mark.parametrize("name", some_always(NAMES, [name for name in NAMES if name.split("-")[0] in QUICK]))
 def test_solutions_have_full_marks(name: str) -> None:
     def prove() -> None:
         files = COURSE.set_files(name)

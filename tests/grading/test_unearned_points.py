@@ -173,11 +173,7 @@ CASES = {
 }
 
 
-# what asks these trains networks
-TRAIN = ("ps6", "ps7", "ps10")
-
-
-@pytest.mark.parametrize("case", some_always(CASES, [case for case, (name, *_) in CASES.items() if name not in TRAIN]))
+@pytest.mark.parametrize("case", some_always(CASES, [case for case, (name, *_) in CASES.items() if name == "ps0"]))
 def test_what_solves_nothing_earns_nothing(case: str) -> None:
     begins, cells, most = CASES[case]
     files = COURSE.set_files(next(name for name in COURSE.set_names() if name.startswith(begins)))

@@ -170,6 +170,7 @@ def test_the_exported_table_holds_everybody_and_no_formula(graded: Graded) -> No
         assert (row["status"], bool(row["reason"])) == (case.status, case.status != GRADED), row
 
 
+@pytest.mark.slow
 def test_pages_for_everybody(graded: Graded) -> None:
     for command in ("feedback", "report"):
         done = subprocess.run(

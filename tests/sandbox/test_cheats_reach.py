@@ -434,6 +434,7 @@ def test_lack_of_memory_here_is_no_verdict_on_anybody(monkeypatch: pytest.Monkey
         grade(RIGHT)
 
 
+@pytest.mark.slow
 def test_a_check_that_hangs_in_compiled_code_ends_its_process_only() -> None:
     """No exception reaches `sum`; the kernel ends the process, and the pool is told."""
     hidden = """

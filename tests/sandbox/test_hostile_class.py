@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from nbformat import v4
 from outcomes import outcome
 from test_busy_machine import CROWD
@@ -63,6 +64,7 @@ def graded(folder: Path, hostile: bool) -> dict:
     return outcome(Course(course.root), SET)
 
 
+@pytest.mark.slow
 def test_everybody_else_gets_what_they_get_without_them(tmp_path: Path) -> None:
     quiet, loud = (graded(tmp_path / name, name == "loud") for name in ("quiet", "loud"))
     assert len(quiet) == len(HOSTILE) * len(HONEST) and len(loud) == len(quiet) + len(HOSTILE)

@@ -287,6 +287,7 @@ def test_endless_dotted_names_do_not_fill_the_memory(name: str):
     assert bound_names("import a.b.c as x\ny = x" + ".T" * 100, imports=True) == {"x", "y"}
 
 
+@pytest.mark.slow
 def test_no_more_is_kept_of_a_long_cell_than_of_none():
     """What a stranger wrote is looked through once; of a million brackets hundreds of megabytes would stay."""
     tracemalloc.start()
