@@ -85,6 +85,7 @@ CHEATS = {
     "no-message": raising("c4", "assert c4(1) == 2", "Raises()"),
     "leaves": raising("c5", "assert c5(1) == 2", "SystemExit(0)"),
     "interrupts": raising("c6", "assert c6(1) == 2", "KeyboardInterrupt"),
+    "no-number": raising("c7", "assert c7(1) == 2", "ValueError(float('nan'), 1 << 60_000)"),
     "makes-its-input-nothing": one_test(
         "d1",
         "import numpy as np\nx = np.ones(3)\nnp.testing.assert_allclose(d1(x), 2 * x)",
@@ -99,6 +100,7 @@ CHEATS = {
     "prints-for-the-test": one_test(
         "e1", "print(e1(2))\nassert e1(2) == 4", "def e1(x):\n    print('4 of 4 points')\n    return 5"
     ),
+    "honest": one_test("e2", "assert e2(2) == 4", returns("e2", "x + x")),
     "lies-of-what-became-of-it": one_test(
         "f1",
         "import numpy as np\nx = np.ones(3)\nassert f1(x).sum() == 2 * x.sum()",
@@ -130,7 +132,11 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
     return points_in(course)
 
 
-@pytest.mark.parametrize("name", CHEATS)
+@pytest.mark.parametrize("name", [name for name in CHEATS if name != "honest"])
 def test_what_agrees_with_anything_gains_nothing(name: str, marks: dict[str, dict[str, float | None]]) -> None:
     assert marks["cheat"][f"{name}-tests"] == 0
     assert marks["right"][f"{name}-tests"] == 4
+
+
+def test_the_process_is_still_there_after_most_of_them(marks: dict[str, dict[str, float | None]]) -> None:
+    assert marks["cheat"]["honest-tests"] == marks["right"]["honest-tests"] == 4

@@ -30,6 +30,7 @@ from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pac
 
 MAX_TEXT = 2000
 MISSING = object()
+MOST_GIVEN = 1e300  # of a number that an exception was given
 SOON = 0.001  # seconds
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
 
@@ -85,6 +86,13 @@ def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], fl
         signal.signal(signal.SIGALRM, handler)
 
 
+def _crosses(value: Any) -> bool:
+    """Whether what an exception was given can stand in a reply as it is."""
+    if type(value) in (int, float):
+        return abs(value) < MOST_GIVEN  # neither is nan
+    return value is None or type(value) in (str, bool)
+
+
 def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> dict[str, Any]:
     """An exception as data: what happened and the last line of the student's own code on the way to it."""
     try:
@@ -98,7 +106,7 @@ def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> di
         kind = "memory"
     where = ""
     kinds = [f"{c.__module__}.{c.__qualname__}"[:200] for c in type(error).__mro__][:30]
-    plain = all(a is None or isinstance(a, (str, int, float)) for a in error.args[:9])
+    plain = all(map(_crosses, error.args[:9]))
     given = [a[:MAX_TEXT] if isinstance(a, str) else a for a in error.args[:9]] if plain else [message]
     if isinstance(error, SyntaxError) and is_student_file(str(error.filename)):
         message = str(error.msg)[:MAX_TEXT]  # without the name that the cell has here
