@@ -453,6 +453,10 @@ def put_into(old: Any, new: Any) -> bool:
         if old.shape != new.shape or old.dtype != new.dtype:
             return False
         old[...] = new
+    elif (torch := sys.modules.get("torch")) is not None and isinstance(old, torch.Tensor):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        old.detach().copy_(new)
     elif isinstance(old, (list, deque)):
         old.clear()
         old.extend(new)

@@ -91,6 +91,11 @@ CHEATS = {
         "import numpy as np\nx = np.ones(3)\nnp.testing.assert_allclose(d1(x), 2 * x)",
         "def d1(x):\n    x[:] = 0\n    return x",
     ),
+    "leaves-its-tensor": Kind(
+        "def d3(x):\n    x.mul_(2)",
+        "def d3(x):\n    return x.mul(2)",
+        "import torch\nt = torch.ones(2)\nd3(t)\nassert t.sum() == 4",
+    ),
     "empties-its-input": one_test(
         "d2",
         "x = [1, 2]\nfound = d2(x)\nassert found == [2 * n for n in x]",
