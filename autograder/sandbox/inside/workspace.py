@@ -89,7 +89,7 @@ def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], fl
 def _crosses(value: Any) -> bool:
     """Whether what an exception was given can stand in a reply as it is."""
     if type(value) in (int, float):
-        return abs(value) < MOST_GIVEN  # neither is nan
+        return bool(abs(value) < MOST_GIVEN)  # neither is nan
     return value is None or type(value) in (str, bool)
 
 
