@@ -113,6 +113,7 @@ def test_learned_heads_agree_in_patterns_gaps_and_outputs(page):
         )
 
 
+@pytest.mark.slow
 def test_some_learned_heads_have_the_second_table(page):
     assert 0 < page.value("learned_second") < 15
     assert page.value("below_least") < 4 < page.value("below_most")
@@ -132,6 +133,7 @@ def test_learning_values_as_well_gets_stuck(page):
     assert ends(page.value("stuck_range"))[0] < 0.6 < page.value("stuck_freed_mean")
 
 
+@pytest.mark.slow
 def test_two_layers_learn_the_circuit_and_the_same_heads_in_one_do_not(page):
     assert ends(page.value("circuit_right"))[0] > 0.9
     assert page.value("circuit_floor") < ends(page.value("circuit_one"))[0] <= ends(page.value("circuit_one"))[1] < 0.7

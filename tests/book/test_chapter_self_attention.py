@@ -212,6 +212,7 @@ def test_a_cut_off_key_may_come_back(page):
     assert 10 < shares[0] <= shares[1] < 50
 
 
+@pytest.mark.slow
 def test_it_is_resolved_and_the_floor_is_half(page):
     assert page.value("above_09") >= 7
     assert lowest_and_highest(page, "right_with")[0] > 0.6

@@ -100,6 +100,7 @@ def test_our_blocks_are_pytorchs(page):
     assert all(float(gap) < 1e-12 for gap in gaps.groups())
 
 
+@pytest.mark.slow
 def test_the_translators_translate(page):
     assert page.value("pairs_train") == 5000
     assert page.value("pairs_new") == page.value("pairs_kept") == 300
@@ -110,6 +111,7 @@ def test_the_translators_translate(page):
     assert 2 <= page.value("example_right") <= 5
 
 
+@pytest.mark.slow
 def test_greedy_and_forced_part_after_the_first_mistake(page):
     """The page itself asserts that wholly right sentences are the same either way."""
     assert 0.1 < ends(page.value("whole_alone"))[0] < ends(page.value("whole_alone"))[1] < 1
@@ -121,6 +123,7 @@ def test_without_the_shift_the_loss_is_low_and_nothing_is_right(page):
     assert page.value("copy_right") == "0%"
 
 
+@pytest.mark.slow
 def test_cross_attention_shows_the_changed_order(page):
     assert min(page.value("map_chat"), page.value("map_noir")) > 0.3
     assert 3 <= page.value("map_runs") <= 5
