@@ -50,7 +50,7 @@ class Bench:
     """
 
     def __init__(self, files: SetFiles) -> None:
-        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks)
+        self.source = Judged.from_text(files.notebook_text, files.catalogue, files.name, files.set_checks, files.files)
         texts = {c.metadata.get("nbgrader", {}).get("grade_id", ""): c.source for c in files.released.cells}
         self.released = {s: texts[s] for s in self.source.solutions}
         _ = self.source.reference, self.source.catalogue

@@ -20,11 +20,14 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from autograder.judging.problems import StudentProblem, StudentRaised, raised
-from autograder.judging.proxies import Proxy, settled
+from autograder.judging.proxies import Double, Proxy, settled
 from autograder.judging.transports import LocalTransport, RemoteTransport
 from autograder.judging.trials import Call, call_of
 from autograder.results import ERROR, NOT_REACHED, OUT_OF_MEMORY, TIMEOUT
+from autograder.sandbox.inside.exact import is_table, know_tables
 from autograder.sandbox.inside.protocol import Message, ProtocolError, pack, unpack
 from autograder.text import shown_text
 
@@ -137,7 +140,12 @@ class Client:
     the bytes left for its answers. `exchanges` are those of this test cell so far; `replayed` begins with what was
     exchanged for it before it ran. `latest` is the call whose answer was read last, where there is one. `is_told` says
     that all it learnt is in the exchanges, `is_new` that the student's process still holds what an earlier test cell's
-    proxies stand for; `keeps_calls` that the transcript says what was given to each call.
+    proxies stand for; `keeps_calls` that the transcript says what was given to each call. `exact` is said for test
+    cells without checks, which ask what any code may ask: values cross as their very type only, what calls print and
+    what becomes of their arguments comes with them, and exceptions are of the kind that they were; `kinds` are those
+    that given cells define. `asked` is what objects were told and which arguments were changed, `may_be_asked` that of
+    the reference where the answers are not trusted. Of changes that the reference does not make `took` says that there
+    were some, `takes` whether the test cell sees them.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -156,12 +164,20 @@ class Client:
     is_told: bool = True
     is_new: bool = True
     keeps_calls: bool = False
+    exact: bool = False
+    kinds: dict[str, type[Exception]] | None = None
+    asked: set[str] = field(default_factory=set)
+    may_be_asked: set[str] | None = None
+    takes: bool = True
+    took: bool = False
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
         self.budget, self.room = budget, EXERCISE_BYTES
         self.exchanges, self.replayed = [], deque()
         self.is_new = self.is_told = True
+        self.exact, self.kinds = False, None
+        self.takes, self.took = True, False
 
     def replay(self) -> None:
         """What was exchanged since `begin` counts as the answers to the same questions, asked again in this order."""
@@ -191,7 +207,7 @@ class Client:
             raise StudentRaised(OUT_OF_MEMORY, "not tried: earlier answers of this exercise are too large")
         each = min(self.call_seconds, self.budget)
         seconds = min(each * asked.question.get("count", 1), self.budget)
-        header = {**asked.question, "seconds": each, "all_seconds": seconds, "forget": self.is_new}
+        header = {**asked.question, "seconds": each, "all_seconds": seconds, "forget": self.is_new, "exact": self.exact}
         self.is_new = False
         used, received = self.transport.used, self.transport.received
         try:
@@ -206,10 +222,18 @@ class Client:
     def _answered(self, question: dict[str, Any], blobs: list[bytes]) -> Message:
         """Reply and blobs of an exchange. Raises StudentProblem."""
         done = self.exchange(question, blobs)
-        problem = done.problem or (raised(done.reply["error"]) if "error" in done.reply else None)
+        problem = done.problem or (raised(done.reply["error"], self.kinds) if "error" in done.reply else None)
+        if self.exact and question["op"] == "several":
+            self._show(done.reply.get("printed"))
         if problem is not None:
             raise self._noted(problem)
         return done.reply, done.answer
+
+    def _show(self, printed: Any) -> None:
+        for part in printed if isinstance(printed, list) else []:
+            match part:
+                case ["stdout" | "stderr" as name, str(text)]:
+                    print(text, end="", file=getattr(sys, name))
 
     def _noted(self, problem: StudentProblem) -> StudentProblem:
         if problem.verdict != ERROR:  # another time it may go better
@@ -235,11 +259,11 @@ class Client:
         used: set[int] = set()
         try:
             function = self.callbacks[request["callback"]]
-            args = [unpack(a, blobs, refuse, used=used) for a in request["args"]]
+            args = [unpack(a, blobs, refuse, used=used, exact=self.exact) for a in request["args"]]
             given = dict(request.get("kwargs", {}))
-            kwargs = {str(k): unpack(v, blobs, refuse, used=used) for k, v in given.items()}
+            kwargs = {str(k): unpack(v, blobs, refuse, used=used, exact=self.exact) for k, v in given.items()}
             value = function(*args, **kwargs)
-            return {"ok": pack(value, sent, refuse)}, sent
+            return {"ok": pack(value, sent, refuse, self.exact)}, sent
         except Exception as error:  # the student's arguments may be anything; the message goes back to their code
             return {"error": f"{type(error).__name__}: {error}"}, []
 
@@ -257,7 +281,9 @@ class Client:
                 return {"callback": self.callbacks_given, "name": getattr(item, "__name__", "given_function")}
             raise TypeError(f"a {type(item).__name__} cannot be passed to a student's function")
 
-        return pack(value, blobs, other)
+        if self.exact:
+            know_tables()
+        return pack(value, blobs, other, self.exact)
 
     def unpack(
         self, node: Any, blobs: list[bytes], path: str, root: str | None = None, used: set[int] | None = None
@@ -268,14 +294,22 @@ class Client:
                 raise ProtocolError("a handle without a number")
             names = item.get("mro")
             mro = tuple(shown_text(n, 200) for n in names[:100]) if isinstance(names, list) else ()
-            return Proxy(self, path, number, shown_text(item.get("type", "object"), 200), mro, root)
+            kind = Double if self.exact else Proxy
+            return kind(self, path, number, shown_text(item.get("type", "object"), 200), mro, root)
 
         try:
-            return unpack(node, blobs, other, "torch" not in sys.modules, used)
+            return unpack(node, blobs, other, "torch" not in sys.modules, used, self.exact)
         except ProtocolError as error:
             raise StudentRaised(ERROR, f"the answer cannot be read: {error}") from None
 
     # requests
+
+    def may_ask(self, what: str) -> bool:
+        """Whether the reference's object was asked this in the place of this one."""
+        if self.may_be_asked is not None:
+            return what in self.may_be_asked
+        self.asked.add(what)
+        return True
 
     def ask(self, target: Proxy, op: str, **details: Any) -> Promise:
         """What is asked waits until an answer is read."""
@@ -351,8 +385,11 @@ class Client:
             self.latest = promise if promise.op == "call" else None
         try:
             if "error" in reply:
-                raise self._noted(raised(reply["error"]))
-            value = self.unpack(reply.get("ok"), answer, promise.path)
+                raise self._noted(raised(reply["error"], self.kinds))
+            used = set[int]()
+            value = self.unpack(reply.get("ok"), answer, promise.path, used=used)
+            if self.exact and promise.op == "call":
+                self._take_over(promise, reply.get("after"), answer, used)
         except StudentRaised as error:
             self._record(promise, error=error)
             raise
@@ -361,6 +398,18 @@ class Client:
         if promise.op in ("call", "gradients") and not isinstance(value, Proxy):
             self._record(promise, value)
         return value
+
+    def _take_over(self, promise: Promise, after: Any, answer: list[bytes], used: set[int]) -> None:
+        """Let arguments that a call changed in place be changed here, too."""
+        given = {**dict(enumerate(promise.details["args"])), **promise.details["kwargs"]}
+        for key, node in after if isinstance(after, list) else []:
+            old, new = given.get(key), self.unpack(node, answer, promise.path, used=used)
+            is_foreseen = self.may_ask(f"{promise.path} changes {key}")
+            self.took |= not is_foreseen
+            if isinstance(old, Proxy) or not (is_foreseen or self.takes):  # what a proxy stands for is there
+                continue
+            if type(old) is not type(new) or not put_into(old, new):
+                raise StudentRaised(ERROR, "the answer cannot be read: an argument became another kind of value")
 
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
@@ -396,3 +445,26 @@ class Client:
 
     def restore(self) -> None:
         self.arrange({"op": "restore"})
+
+
+def put_into(old: Any, new: Any) -> bool:
+    """Make a value hold what another one of its type holds; whether that can be."""
+    if isinstance(old, np.ndarray):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        old[...] = new
+    elif (torch := sys.modules.get("torch")) is not None and isinstance(old, torch.Tensor):
+        if old.shape != new.shape or old.dtype != new.dtype:
+            return False
+        old.detach().copy_(new)
+    elif isinstance(old, (list, deque)):
+        old.clear()
+        old.extend(new)
+    elif isinstance(old, (dict, set)):
+        old.clear()
+        old.update(new)
+    elif is_table(old):
+        vars(old).update(vars(new))
+    else:
+        return False
+    return True

@@ -125,7 +125,7 @@ class Judge:
             exercise = Exercise(grade_id, title, points, "written", None if cell.answered else 0.0)
             exercise.solution_ids, exercise.answered = [grade_id], cell.answered
             self.exercises.append(exercise)
-        elif cell.cell_type == "code" and cell.source.strip():
+        if cell.kind != "test" and cell.cell_type == "code" and cell.source.strip():
             self._run_cell(number, cell)
             self.seconds["cells"] += time.monotonic() - begin
 
@@ -242,6 +242,7 @@ class Judge:
         client, seed = self.client, self.job.seed
         self.student_id = None
         client.begin(self.limits.exercise_seconds)
+        client.exact, client.may_be_asked = test.is_whole, expected.asked
         key = test.grade_id, seed, *helpers
         outcome = None
         if not test.is_personal and self.transport.gone is None:

@@ -105,12 +105,13 @@ class Judged(Source):
 
     def _client(self, test: TestCell, namespace: dict[str, Any]) -> Client:
         client = Client(LocalTransport(namespace), call_seconds=TRUSTED_SECONDS)
+        client.exact = test.is_whole
         client.sources = {n: self.solution_text(n) for n in test.solution_names}
         return client
 
     def namespace_for(self, test: TestCell, student_id: str) -> dict[str, Any]:
         """The reference's names, with data for this student where the test is personal."""
-        return self._personal(student_id) if test.is_personal else dict(self.reference)
+        return self._personal(student_id) if test.is_personal else dict(self.names_at(test))
 
     def _personal(self, student_id: str) -> dict[str, Any]:
         """The source with another student's id: the cells that make data from it run anew, in order."""

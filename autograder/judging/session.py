@@ -22,7 +22,7 @@ from autograder.judging.client import Client, Entry
 from autograder.judging.problems import StudentProblem, raised
 from autograder.judging.trials import FAILING, LATEST, Holds, Trial, example, trial_of, way_of
 from autograder.results import ERROR, FAILED, OUT_OF_MEMORY, PASSED, TIMEOUT, Check, Misconception
-from autograder.sandbox.inside.workspace import OutOfTime, time_limit
+from autograder.sandbox.inside.workspace import OutOfTime, close_figures, time_limit
 from autograder.text import shown_text
 
 if TYPE_CHECKING:
@@ -33,6 +33,12 @@ EXAMPLES = "the examples in the notebook"
 ROOM_BYTES = 1024**3  # that a check may count on; what needs more than there is asks too much
 WHOLE = "all tests of this cell"
 CHANGES = "`{}` changes its input in place; work on a copy of it"
+QUIET = (
+    DeprecationWarning,
+    PendingDeprecationWarning,
+    ImportWarning,
+    ResourceWarning,
+)  # of which a kernel says nothing
 LAST = "__last__"  # in a test cell without checks, the value of its last expression
 
 
@@ -48,7 +54,7 @@ class FirstFailure(BaseException):
 class Outcome:
     """What one test cell said about one set of answers; `credit` is the share of its points that it gave by itself.
 
-    `trials` are calls that made checks fail, by the check's name.
+    `trials` are calls that made checks fail, by the check's name; `asked` is what objects were asked, see `Client`.
     """
 
     checks: list[Check] = field(default_factory=list)
@@ -59,6 +65,7 @@ class Outcome:
     trials: dict[str, Trial] = field(default_factory=dict)
     named: list[Misconception] | None = None
     credit: float | None = None
+    asked: set[str] = field(default_factory=set)
 
     @property
     def full(self) -> bool:
@@ -204,23 +211,32 @@ def run_test_cell(
     `settings` are further fields of `Session`.
     """
     source.share_checks()
+    client.exact, client.kinds = test.is_whole, source.kinds if test.is_whole else None
     session = Session(seed, test.grade_id, client, source.reference, **settings)
     said, client.transcript = session.said, session.said.transcript
-    namespace: dict[str, Any] = {**source.given_to(test), "__name__": "__main__"}
+
+    def anew() -> dict[str, Any]:
+        return {**source.given_to(test), "__name__": "__main__", **given(client.get(list(test.names)))}
+
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
         contextlib.redirect_stdout(io.StringIO()),
-        warnings.catch_warnings(action="ignore"),
+        warnings.catch_warnings(action="default" if test.is_whole else "ignore"),
+        source.in_folder() if test.is_whole else contextlib.nullcontext(),
         contextlib.suppress(FirstFailure),
     ):
         try:
-            namespace.update(given(client.get(list(test.names))))
+            namespace = anew()
         except StudentProblem as problem:
             said.internal.append(problem.reason)
             return said
         if test.is_whole:
             session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
+            said.asked = client.asked
+            if said.full and client.took:  # an answer that makes its inputs 0 is not right because 0 is 2 * 0
+                client.takes, said.checks = False, []
+                session.run(WHOLE, test.points, lambda: _run_whole(test, anew(), said), bool(test.hidden.strip()))
             return said
         if test.visible_code is not None:
             session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
@@ -235,8 +251,14 @@ def run_test_cell(
 
 def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None:
     """As nbgrader: an error, or anything on stderr, costs all points; a number at the end is the points it gives."""
+    for kind in QUIET:
+        warnings.simplefilter("ignore", kind)
     with contextlib.redirect_stderr(io.StringIO()) as errors:
-        _run_visible(test, namespace)
+        exec(test.helpers_code, namespace)
+        try:
+            _run_visible(test, namespace)
+        finally:
+            close_figures()
     try:
         given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
     except ValueError:

@@ -17,6 +17,7 @@ import numpy as np
 
 from autograder.judging.problems import StudentGone, StudentProblem
 from autograder.judging.proxies import Proxy, settled
+from autograder.sandbox.inside.exact import is_table
 from autograder.text import shown_text
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _plain_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 def _entries(value: Any, depth: int = 0) -> int | None:
     """How many numbers or characters plain data holds; None where it is something else."""
-    if isinstance(value, Proxy):  # whose attributes would be asked for
+    if isinstance(value, Proxy) or is_table(value):  # a proxy's attributes would be asked for
         return None
     if value is None or isinstance(value, (bool, int, float, complex, np.generic)):
         return 1
@@ -224,6 +225,8 @@ def as_text(value: Any, most: int = MOST_SHOWN[0], depth: int = 0) -> str:
     value = settled(value)
     if isinstance(value, Proxy):
         return f"<an object of type {value._type}>"
+    if is_table(value):
+        return f"<a {type(value).__name__} of shape {value.shape}>"
     if hasattr(value, "shape") and hasattr(value, "dtype"):
         return _array_text(value, most)
     if callable(value):

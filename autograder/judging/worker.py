@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 from autograder.errors import AutograderError
@@ -26,7 +27,10 @@ def source_of(job: Job) -> Judged:
     """The parsed source of the job's set, kept from job to job."""
     if job.assignment_version not in _sources:
         _sources.clear()
-        _sources[job.assignment_version] = Judged.from_text(job.source, job.catalogue, job.assignment, job.set_checks)
+        files = {name: base64.b64decode(data) for name, data in job.files.items()}
+        _sources[job.assignment_version] = Judged.from_text(
+            job.source, job.catalogue, job.assignment, job.set_checks, files
+        )
     return _sources[job.assignment_version]
 
 

@@ -141,10 +141,67 @@ def unreaching(text: str, modules: Set[str]) -> str:
     """What in the cell works only in a student's own process, as setting something in a module; "" for nothing."""
     for node in ast.walk(parse(text) or ast.Module([], [])):
         shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call)) else ""
-        is_set = not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
-        if is_set or re.match(UNREACHING, shown):
+        if _is_set(node, shown, modules) or re.match(UNREACHING, shown):
             return shown
     return ""
+
+
+def _is_set(node: ast.AST, shown: str, modules: Set[str]) -> bool:
+    return not isinstance(getattr(node, "ctx", ast.Load()), ast.Load) and re.split(r"\W", shown)[0] in modules
+
+
+BESIDE = re.compile(
+    r"(unittest\.main|(\w+\.)*(patch|testmod|getsource\w*|signature|assertIs(Not)?))(\.\w+)*\("
+    r"|(id|globals|locals|vars|eval|exec)\(|dir\(\)|get_ipython|.*\.__dict__$|sys\.(modules|argv|path)"
+)
+REPLAYED = ("sys.stdout", "sys.stderr")  # what students' functions print is printed again by whoever called them
+
+
+def only_beside(text: str, modules: Set[str]) -> str:
+    """What in a test cell asks about the process or the very objects of the answers; "" for nothing."""
+    tree = parse(text)
+    if tree is None or as_runnable(text) != text:
+        return next((line for line in text.splitlines() if re.match(r"\s*[\w, =]*[%!]", line)), "its text")
+    for node in ast.walk(tree):
+        shown = ast.unparse(node) if isinstance(node, (ast.Attribute, ast.Subscript, ast.Call, ast.Compare)) else ""
+        if (_is_set(node, shown, modules) and shown not in REPLAYED) or BESIDE.match(shown) or _tells_identity(node):
+            return shown
+        if re.match(r"(setattr|delattr)\(", shown) and re.split(r"\W", shown)[1] in modules:
+            return shown
+    return ""
+
+
+def _tells_identity(node: ast.AST) -> bool:
+    """Whether it asks if two are one object, which copies are not; of None and of types this can be asked of copies."""
+    if not isinstance(node, ast.Compare) or not any(isinstance(sign, (ast.Is, ast.IsNot)) for sign in node.ops):
+        return False
+    sides = [ast.unparse(s) for s in (node.left, *node.comparators)]
+    return not any(s in ("None", "True", "False", *dir(builtins)) or s.startswith("type(") for s in sides)
+
+
+def as_runnable(text: str) -> str:
+    """The cell itself, or without its magics where it is no Python with them."""
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            ast.parse(text)
+        except _UNPARSABLE:
+            return as_python(text)
+    return text
+
+
+def definitions(texts: Iterable[str], names: Set[str], taken: Set[str]) -> str:
+    """The statements of these cells that bind `names`, and what those need; nothing of what is `taken`."""
+    statements = [s for text in texts if (tree := parse(text)) is not None for s in tree.body]
+    facts = [(s, _bound_by(s, imports=True) - taken, used_names(ast.unparse(s))) for s in statements]
+    kept: set[int] = set()
+    wanted, before = set(names), -1
+    while len(kept) != before:
+        before = len(kept)
+        for number, (statement, bound, used) in enumerate(facts):
+            if bound & wanted and not isinstance(statement, ast.Expr):
+                kept.add(number)
+                wanted |= used
+    return "\n".join(ast.unparse(facts[number][0]) for number in sorted(kept))
 
 
 @lru_cache(maxsize=1024)

@@ -52,23 +52,27 @@ Step = Callable[[Any, "_Crossing", int], Any]
 # ---------------------------------------------------------------------------------------------- values
 
 
-def pack(value: Any, blobs: Blobs, other: Other) -> Any:
+def pack(value: Any, blobs: Blobs, other: Other, exact: bool = False) -> Any:
     """A JSON node for `value`; arrays go to `blobs`. `other(value)` gives the node of what is not plain data.
 
-    Subclasses of plain types are sent as the plain type: whatever they override stays behind.
+    Subclasses of plain types are sent as the plain type: whatever they override stays behind. With `exact`, what comes
+    out at the other end is of the very same type, or it is not plain data.
     """
-    return _Crossing(blobs, other).pack(value, 0)
+    return _Crossing(blobs, other, exact=exact).pack(value, 0)
 
 
-def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> Any:
+def unpack(
+    node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None, exact: bool = False
+) -> Any:
     """The value of a JSON node; `other(node)` resolves handles and callbacks. Raises ProtocolError or MemoryError.
 
     A blob is read once, or a small message could fill the memory of who reads it; `used` are the numbers of those that
     were read, where several values share the blobs. With `arrays`, tensors become arrays of the same numbers: a set
-    without torch need not import it for one answer.
+    without torch need not import it for one answer. Only with `exact` may there be kinds of values that `pack` sends
+    with it.
     """
     try:
-        return _Crossing(blobs, other, arrays, used).read(node, 0)
+        return _Crossing(blobs, other, arrays, used, exact).read(node, 0)
     except (ProtocolError, MemoryError):
         raise
     except Exception as error:  # whatever numpy, torch or Python think of a stranger's numbers
@@ -78,10 +82,13 @@ def unpack(node: Any, blobs: Blobs, other: Other, arrays: bool = False, used: se
 class _Crossing:
     """A value on its way out or in: its blobs, what becomes of what is not plain, and how much it may still have."""
 
-    def __init__(self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None) -> None:
+    def __init__(
+        self, blobs: Blobs, other: Other, arrays: bool = False, used: set[int] | None = None, exact: bool = False
+    ) -> None:
         self.blobs = blobs
         self.other = other
         self.arrays = arrays
+        self.exact = exact
         self.used = set() if used is None else used
         self.keys_left = MAX_KEYS
         self.range_left = MAX_RANGE
@@ -92,7 +99,7 @@ class _Crossing:
         if depth > MAX_DEPTH:
             return self.other(value)
         try:
-            packer = _PACKERS.get(type(value)) or _packer_of(value)
+            packer = _exact_packer_of(value) if self.exact else _PACKERS.get(type(value)) or _packer_of(value)
             return packer(value, self, depth)
         except ProtocolError:
             return self.other(value)
@@ -107,9 +114,10 @@ class _Crossing:
         tag = next(iter(node))
         if tag in ("handle", "callback"):
             return self.other(node)
-        if tag not in _READERS:
+        reader = _READERS.get(tag) or (EXACT_READERS.get(tag) if self.exact else None)
+        if reader is None:
             raise ProtocolError(f"unknown kind of value {tag!r}")
-        return _READERS[tag](node, self, depth)
+        return reader(node, self, depth)
 
     def count_keys(self, body: Any) -> Any:
         """The body of a dict or set, unless there are too many keys."""
@@ -343,3 +351,27 @@ def _packer_of(value: Any) -> Step:
                 _PACKERS[type(value)] = codec.pack
             return codec.pack
     raise ProtocolError("no plain data")
+
+
+# What crosses as itself only where types must stay as they are; elsewhere as what compares like it. See `exact.py`.
+EXACT: dict[type, Step] = {}
+EXACT_READERS: dict[str, Step] = {}
+_AS_THEY_ARE = (np.ndarray, str, int, float, complex, bytes, tuple, list, dict, set, range, slice, EllipsisType)
+
+
+def _exact_packer_of(value: Any) -> Step:
+    kind = type(value)
+    if kind in EXACT:
+        return EXACT[kind]
+    if kind is np.ndarray and value.dtype.kind == "O":
+        raise ProtocolError("an array of objects")
+    torch = sys.modules.get("torch")
+    if kind in _AS_THEY_ARE or isinstance(value, (np.generic, np.dtype)) or kind is getattr(torch, "Tensor", None):
+        return _PACKERS.get(kind) or _packer_of(value)
+    raise ProtocolError("no plain data")
+
+
+def add_codecs(packers: dict[type, Step], readers: dict[str, Step]) -> None:
+    """Further kinds of values that cross as themselves; a node's tag names its reader."""
+    EXACT.update(packers)
+    EXACT_READERS.update(readers)

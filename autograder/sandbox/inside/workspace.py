@@ -23,11 +23,14 @@ from typing import Any
 
 import numpy as np
 
+from autograder.sandbox.inside.exact import know_tables
+from autograder.sandbox.inside.operations import OPERATIONS
 from autograder.sandbox.inside.processes import waited
 from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pack, unpack
 
 MAX_TEXT = 2000
 MISSING = object()
+MOST_GIVEN = 1e300  # of a number that an exception was given
 SOON = 0.001  # seconds
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
 
@@ -83,6 +86,13 @@ def time_limit(seconds: float | None, again: float = 0.5, clock: Callable[[], fl
         signal.signal(signal.SIGALRM, handler)
 
 
+def _crosses(value: Any) -> bool:
+    """Whether what an exception was given can stand in a reply as it is."""
+    if type(value) in (int, float):
+        return bool(abs(value) < MOST_GIVEN)  # neither is nan
+    return value is None or type(value) in (str, bool)
+
+
 def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> dict[str, Any]:
     """An exception as data: what happened and the last line of the student's own code on the way to it."""
     try:
@@ -95,6 +105,9 @@ def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> di
     elif isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "allocate memory" in message):  # torch
         kind = "memory"
     where = ""
+    kinds = [f"{c.__module__}.{c.__qualname__}"[:200] for c in type(error).__mro__][:30]
+    plain = all(map(_crosses, error.args[:9]))
+    given = [a[:MAX_TEXT] if isinstance(a, str) else a for a in error.args[:9]] if plain else [message]
     if isinstance(error, SyntaxError) and is_student_file(str(error.filename)):
         message = str(error.msg)[:MAX_TEXT]  # without the name that the cell has here
         where = f"line {error.lineno} of your cell: `{str(error.text or '').strip()[:200]}`"
@@ -103,7 +116,8 @@ def describe(error: BaseException, is_student_file: Callable[[str], bool]) -> di
             line = (item.line or linecache.getline(item.filename, item.lineno or 0)).strip()[:200]
             function = "" if item.name == "<module>" else f", in `{item.name}`"
             where = f"line {item.lineno} of your cell{function}: `{line}`"
-    return {"kind": kind, "type": type(error).__name__, "message": message, "where": where}
+    said = {"kind": kind, "type": type(error).__name__, "message": message, "where": where}
+    return {**said, "mro": kinds, "args": given}
 
 
 class Workspace:
@@ -120,6 +134,7 @@ class Workspace:
         self.call_back = call_back
         self.is_student_file = is_student_file
         self.use_time_limit = use_time_limit
+        self.exact = False
         self.objects: dict[int, Any] = {}
         self.saved: dict[str, Any] = {}
         self.saved_defaults: dict[FunctionType, tuple[tuple[Any, ...] | None, dict[str, Any] | None]] = {}
@@ -158,10 +173,12 @@ class Workspace:
         return given_function
 
     def out(self, value: Any, blobs: Blobs) -> Any:
-        return pack(value, blobs, self._other_out)
+        if self.exact:
+            know_tables()
+        return pack(value, blobs, self._other_out, self.exact)
 
     def read(self, node: Any, blobs: Blobs) -> Any:
-        return unpack(node, blobs, self._other_in)
+        return unpack(node, blobs, self._other_in, exact=True)
 
     def _arguments(self, request: Header, blobs: Blobs) -> tuple[list[Any], dict[str, Any]]:
         args: list[Any] = []
@@ -175,11 +192,15 @@ class Workspace:
     def answer(self, request: Header, blobs: Blobs) -> Message:
         """The reply to one request: {"ok": node, ...} or {"error": {...}}.
 
-        `forget` in it drops all handles first: the test cell that held them is over.
+        `forget` in it drops all handles first: the test cell that held them is over. `exact` says that values cross as
+        their very type only, and that calls tell what became of their arguments.
         """
         sent: Blobs = []
+        self.exact = request.get("exact", self.exact)
         if request.get("forget"):
             self.objects.clear()
+            if self.exact:
+                close_figures()
         try:
             operation = getattr(self, f"do_{request['op']}")
             with time_limit(request.get("seconds") if self.use_time_limit else None):
@@ -195,10 +216,26 @@ class Workspace:
         function = self.objects[request["target"]]
         args, kwargs = self._arguments(request, blobs)
         watched: dict[Any, Any] = {**dict(enumerate(args)), **kwargs}
-        before = {k: _snapshot(v) for k, v in watched.items()}
+        look = self._content if self.exact else _snapshot
+        before = {k: look(v) for k, v in watched.items()}
         value = function(*args, **kwargs)
-        changed = [str(k) for k, v in watched.items() if _snapshot(v) != before[k]]
-        return {"ok": self.out(value, sent), "changed": changed}
+        changed = [k for k, v in watched.items() if look(v) != before[k]]
+        reply = {"ok": self.out(value, sent), "changed": list(map(str, changed))}
+        return {**reply, "after": [[k, self.out(watched[k], sent)] for k in changed]} if self.exact else reply
+
+    def _content(self, value: Any) -> Any:
+        """What differs when an argument that is data was changed in place."""
+        blobs: Blobs = []
+        return pack(value, blobs, lambda other: {"object": id(other)}, True), blobs
+
+    def do_operate(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
+        """An operator, or a built-in function, on the arguments."""
+        args, _ = self._arguments({"kwargs": {}, **request}, blobs)
+        return {"ok": self.out(OPERATIONS[request["name"]](*args), sent)}
+
+    def do_plain(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
+        """What an object holds that is of a subclass of a plain type."""
+        return {"ok": pack(self.objects[request["target"]], sent, self._other_out)}
 
     def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.
@@ -296,6 +333,12 @@ class Workspace:
         self.saved.clear()
         self.saved_defaults.clear()
         return {"ok": None}
+
+
+def close_figures() -> None:
+    """As a notebook does after each cell: of too many that are open matplotlib warns, and a warning costs points."""
+    if (pyplot := sys.modules.get("matplotlib.pyplot")) is not None:
+        pyplot.close("all")
 
 
 def _snapshot(value: Any) -> Any:
