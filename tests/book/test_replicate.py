@@ -69,6 +69,7 @@ def test_published_seeds_hold_and_end_well(book):
     assert "1 of 1 claims held." in said and "No claims yet: quiet." in said
 
 
+@pytest.mark.slow
 def test_a_chapter_that_breaks_off_is_a_failure_and_its_claims_are_kept(book):
     ended, said = replicate(book(tiny='claim("so far", True)\nraise ValueError("no more")'), "tiny", "--seeds", "3")
     assert ended == 1

@@ -6,8 +6,9 @@ import re
 import shutil
 import subprocess
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,6 +19,7 @@ import yaml
 from axe import COLOURS, STRUCTURE, violations
 from book_build import BOOK, BUILD, HTML, ROOT, built, chapter, chapters, pages
 from bs4 import BeautifulSoup
+from kept import some_always
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from site_server import serving
@@ -62,9 +64,11 @@ def page(browser: Browser) -> Iterator[Page]:
     context.close()
 
 
-def every_page() -> list[str]:
-    """The book's pages and those that Sphinx adds."""
-    return [*pages(), "genindex", "search", "404"]
+# The book's pages and those that Sphinx adds; one of each kind in every run.
+EVERY_PAGE = some_always(
+    [*pages(), "genindex", "search", "404"],
+    ["index", "self-attention", "ps2-self-attention", "glossary", "search", "404"],
+)
 
 
 def opened(page: Page, address: str) -> None:
@@ -79,47 +83,50 @@ def overflow(page: Page) -> int:
 
 
 @pytest.fixture(scope="module")
-def visits(site: str, browser: Browser) -> dict[str, Visit]:
-    """Each page opened once, looked at in both widths and both colours."""
-    found = {}
-    for name in every_page():
+def visited(site: str, browser: Browser) -> Callable[[str], Visit]:
+    """Opens a page, once, and looks at it in both widths and both colours."""
+
+    @cache
+    def visit(name: str) -> Visit:
         context = browser.new_context(viewport=WIDE, color_scheme="light", reduced_motion="reduce")
         page = context.new_page()
-        visit = found[name] = Visit()
-        page.on("console", lambda message, to=visit.faults: message.type == "error" and to.append(message.text))
-        page.on("pageerror", lambda error, to=visit.faults: to.append(f"uncaught: {error}"))
-        page.on("requestfailed", lambda request, to=visit.faults: to.append(f"failed: {request.url}"))
-        page.on("response", lambda answer, to=visit.faults: answer.ok or to.append(f"{answer.status}: {answer.url}"))
-        page.on("request", lambda request, to=visit.hosts: to.add(urlsplit(request.url).netloc))
-        visit.sent = weight(page, f"{site}{name}.html")
-        visit.overflow["wide"] = overflow(page)
+        seen = Visit()
+        page.on("console", lambda message: message.type == "error" and seen.faults.append(message.text))
+        page.on("pageerror", lambda error: seen.faults.append(f"uncaught: {error}"))
+        page.on("requestfailed", lambda request: seen.faults.append(f"failed: {request.url}"))
+        page.on("response", lambda answer: answer.ok or seen.faults.append(f"{answer.status}: {answer.url}"))
+        page.on("request", lambda request: seen.hosts.add(urlsplit(request.url).netloc))
+        seen.sent = weight(page, f"{site}{name}.html")
+        seen.overflow["wide"] = overflow(page)
         page.set_viewport_size(NARROW)
-        visit.overflow["narrow"] = overflow(page)
+        seen.overflow["narrow"] = overflow(page)
         page.set_viewport_size(WIDE)
         page.evaluate(THIN)
-        visit.axe["light"] = violations(page)
+        seen.axe["light"] = violations(page)
         page.emulate_media(color_scheme="dark", reduced_motion="reduce")
         expect(page.locator("html")).to_have_attribute("data-theme", "dark")
-        visit.axe["dark"] = violations(page, options=COLOURS)
+        seen.axe["dark"] = violations(page, options=COLOURS)
         page.set_viewport_size(NARROW)
         page.wait_for_timeout(400)  # the theme lets 300 ms pass before it makes boxes that scroll reachable by keyboard
-        visit.axe["narrow"] = violations(page, options=STRUCTURE)
+        seen.axe["narrow"] = violations(page, options=STRUCTURE)
         context.close()
-    return found
+        return seen
+
+    return visit
 
 
 # --- every page -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", every_page())
-def test_a_page_loads_without_errors_and_asks_no_other_host(name, visits, site):
-    assert visits[name].faults == []
-    assert visits[name].hosts == {urlsplit(site).netloc}
+@pytest.mark.parametrize("name", EVERY_PAGE)
+def test_a_page_loads_without_errors_and_asks_no_other_host(name, visited, site):
+    assert visited(name).faults == []
+    assert visited(name).hosts == {urlsplit(site).netloc}
 
 
-@pytest.mark.parametrize("name", every_page())
-def test_a_page_is_not_wider_than_its_window(name, visits):
-    assert visits[name].overflow == {"wide": 0, "narrow": 0}
+@pytest.mark.parametrize("name", EVERY_PAGE)
+def test_a_page_is_not_wider_than_its_window(name, visited):
+    assert visited(name).overflow == {"wide": 0, "narrow": 0}
 
 
 @pytest.mark.slow
@@ -136,14 +143,14 @@ def test_no_page_is_wider_than_its_window_before_its_formulas_are_drawn(site, br
     assert not any(wide.values()), wide
 
 
-@pytest.mark.parametrize("name", every_page())
-def test_axe_finds_nothing(name, visits):
-    assert visits[name].axe == {"light": [], "dark": [], "narrow": []}
+@pytest.mark.parametrize("name", EVERY_PAGE)
+def test_axe_finds_nothing(name, visited):
+    assert visited(name).axe == {"light": [], "dark": [], "narrow": []}
 
 
-@pytest.mark.parametrize("name", every_page())
-def test_a_page_keeps_to_its_weight(name, visits):
-    sent = visits[name].sent
+@pytest.mark.parametrize("name", EVERY_PAGE)
+def test_a_page_keeps_to_its_weight(name, visited):
+    sent = visited(name).sent
     assert sent["document"] > 1000 and sent["stylesheet"] > 10_000
     if name in chapters():
         assert sent["script"] > 250_000, "MathJax was not counted"

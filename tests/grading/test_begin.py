@@ -123,6 +123,7 @@ def test_the_tests_of_its_set_tell_right_from_wrong_variants(course: Path) -> No
     assert [report["breaches"] for report in reports] == [[]]
 
 
+@pytest.mark.slow
 def test_its_page_is_built(course: Path) -> None:
     """By the line of its README, without a network; the page offers the released notebook."""
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "-W"]

@@ -64,6 +64,7 @@ def test_the_console_command_is_the_module() -> None:
     assert done.stdout.partition("\n")[2] == autograder("--help").stdout.partition("\n")[2]
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_its_extra_is_one_line() -> None:
     code = "import sys; sys.modules['distributed'] = None; from autograder.cli import cli; cli(sys.argv[1:])"
     command = [sys.executable, "-c", code, "grade", "--course", "examples", "--scheduler", "tcp://127.0.0.1:9"]
@@ -83,6 +84,7 @@ def test_unknown_student() -> None:
     assert "'nobody' has handed in nothing" in one_line(autograder("grade", "--course", "examples", "-s", "nobody"))
 
 
+@pytest.mark.slow
 def test_a_students_sets_are_graded_whatever_the_student_has_not_handed_in(tmp_path: Path) -> None:
     course, notebook = make_course(tmp_path), source_notebook()
     tests = next(cell for cell in notebook.cells if cell.id == "double-tests")

@@ -279,6 +279,7 @@ def test_a_shelf_of_one_attempt(tmp_path: Path) -> None:
     assert not Shelf(tmp_path / "out").add(second) and second.note.place == ""
 
 
+@pytest.mark.slow
 def test_many_files_of_one_name_cost_no_more_each(course: Course, tmp_path: Path) -> None:
     """Each once took the square of how many came before it: two thousand of one student stopped a class for minutes."""
     same = zipped_bytes(tmp_path, {f"{n}/data/x": b"" for n in range(1_990)} | {"ps9-tiny.ipynb": SECOND})

@@ -54,6 +54,7 @@ def said(course: Course, student: str) -> float | str:
     return float(one) if one[0].isdigit() else one
 
 
+@pytest.mark.slow
 def test_with_an_extension_all_say_the_same(tmp_path: Path) -> None:
     course = decided_course(tmp_path)
     assert said(course, "ada") == 0.0
@@ -82,6 +83,7 @@ def test_an_extension_may_come_before_the_work(tmp_path: Path) -> None:
     assert said(course, "ada") == 5.0
 
 
+@pytest.mark.slow
 def test_with_an_excuse_all_say_the_same(tmp_path: Path) -> None:
     course = decided_course(tmp_path)
     with Gradebook(course.db_url, "tiny") as book:

@@ -201,6 +201,7 @@ def test_folders_that_are_no_set_are_named(course: Course) -> None:
     assert "'ps99' (handed in by 'ada') is no set of this course" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_the_result_before_a_change_is_kept_for_the_report(course: Course) -> None:
     grade(course)
     store = Store(course.results_folder)

@@ -113,6 +113,7 @@ def test_nothing_is_run_again(by_command: tuple[Path, list[dict]]) -> None:
     assert not any(row["ran"] for row in json.loads(again.stdout))
 
 
+@pytest.mark.slow
 def test_pages_show_nothing_hidden(by_command: tuple[Path, list[dict]]) -> None:
     """No line of a hidden test or reference solution stands in feedback, report, autograded notebook, release.
 

@@ -353,6 +353,7 @@ def test_names_are_text_in_formgrader():
         assert ("&lt;img src=x" in html and "&amp;lt;i&gt;" in html) if name else "&lt;b&gt;s" in html
 
 
+@pytest.mark.slow
 def test_nbconverts_pages_are_bounded_too():
     """Formgrader and nbgrader's feedback, with the settings that `configure` makes."""
     from nbformat import v4
@@ -372,6 +373,7 @@ def test_nbconverts_pages_are_bounded_too():
     assert "x = 1" in html and re.search(r'<span class="n">y</span>\s*<span class="o">=</span>', html)
 
 
+@pytest.mark.slow
 def test_colours_of_code_are_bounded_too():
     """Each token is a `span` that is cleaned: 200,000 characters of `a=1;` kept a server busy for 50 seconds."""
     from nbformat import v4

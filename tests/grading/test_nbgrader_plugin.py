@@ -341,6 +341,7 @@ def test_an_unknown_set_and_a_faulty_one_are_one_line(course: Course, caplog: py
     assert f"{SET}: the source notebook's cell 'tiny-helpers' fails (FileNotFoundError" in errors[0]
 
 
+@pytest.mark.slow
 def test_courses_without_configure_keep_nbgraders_converter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nbgrader_plugin.configure(Config())
     folder = tmp_path / "submitted" / "ada" / SET

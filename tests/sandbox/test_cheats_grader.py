@@ -139,6 +139,7 @@ def test_a_process_that_ran_out_of_memory_is_exchanged() -> None:
         assert pool.submit(abs, -3).result() == 3
 
 
+@pytest.mark.slow
 def test_kept_answers_count_as_what_they_take_up() -> None:
     sets = "def softmax(z):\n    return [set()] * 150_000"
     result = grade({**RIGHT, "softmax": sets}, limits={"call_seconds": 20, "exercise_seconds": 60})
