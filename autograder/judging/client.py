@@ -433,7 +433,8 @@ class Client:
         for name in sorted(names):
             if isinstance(nodes, dict) and name in nodes:
                 found[name] = value = self.unpack(nodes[name], answer, name, root=name, used=used)
-                parts = value.items() if isinstance(value, dict) else [("", value)]
+                is_table = isinstance(value, dict) and not isinstance(value, Proxy)
+                parts = value.items() if is_table else [("", value)]
                 for key, part in parts:
                     if not isinstance(part, Proxy):
                         self.transcript.append(Entry(self.check, f"value {name} {key}", part))

@@ -172,6 +172,14 @@ class Session:
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         """Verdict and reason. Raises MemoryError where this process is too full to judge anybody."""
+        try:
+            return self._verdict(function, name)
+        except StudentProblem as problem:  # the text of an error is what an object in it says
+            return problem.verdict, problem.reason
+        except RecursionError:
+            return ERROR, "your answer could not be used here (RecursionError)"
+
+    def _verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         np.empty(ROOM_BYTES, "u1")
         try:
             with time_limit(self.check_seconds, again=0, clock=time.process_time):
@@ -259,8 +267,9 @@ def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None
             _run_visible(test, namespace)
         finally:
             close_figures()
+    shown = "0" if errors.getvalue() else repr(namespace.get(LAST))
     try:
-        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
+        given = float(shown)
     except ValueError:
         return
     if 0 <= given != test.points:
