@@ -226,6 +226,12 @@ def run_test_cell(
     def anew() -> dict[str, Any]:
         return {**source.given_to(test), "__name__": "__main__", **given(client.get(list(test.names)))}
 
+    def run_whole(names: dict[str, Any]) -> None:
+        try:
+            session.run(WHOLE, test.points, lambda: _run_whole(test, names, said), bool(test.hidden.strip()))
+        finally:
+            client.put_back()
+
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
@@ -240,11 +246,11 @@ def run_test_cell(
             said.internal.append(problem.reason)
             return said
         if test.is_whole:
-            session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
+            run_whole(namespace)
             said.asked = client.asked
             if said.full and client.took:  # an answer that makes its inputs 0 is not right because 0 is 2 * 0
                 client.takes, said.checks = False, []
-                session.run(WHOLE, test.points, lambda: _run_whole(test, anew(), said), bool(test.hidden.strip()))
+                run_whole(anew())
             return said
         if test.visible_code is not None:
             session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)

@@ -5,11 +5,17 @@ Stock nbgrader gives most of them full points: there the test cell runs in the s
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from plain_kinds import Kind, returns
 from plain_sets import answered, grade, notebook_of, points_in
 from tiny_course import SET, make_course, submit, write_source
 
+from autograder.judging.client import Client
+from autograder.judging.reference import Judged
+from autograder.judging.session import run_test_cell
+from autograder.judging.transports import LocalTransport
 from autograder.notebook.places import release_view
 
 AGREES = """import numpy as np
@@ -123,6 +129,14 @@ CHEATS = {
         "def d2(x):\n    x.clear()\n    return []",
         "[2 * n for n in x]",
     ),
+    "fails-when-its-failure-is-told": one_test(
+        "g1", "got = g1([1])\nassert got == [1, 1], got", f"{SHY}\ndef g1(x):\n    return Shy()"
+    ),
+    "fails-in-an-error-of-the-test": one_test(
+        "g2", "got = g2([1])\nif got != [1, 1]:\n    raise ValueError(got)", f"{SHY}\ndef g2(x):\n    return Shy()"
+    ),
+    "fails-when-its-call-is-shown": one_test("g3", "assert g3(2) == 4", f"{SHY}\ndef g3(x):\n    return {{Key(): 1}}"),
+    "is-the-points-and-no-number": one_test("g4", "g4(2)", f"{SHY}\ndef g4(x):\n    return Hidden()"),
     "prints-for-the-test": one_test(
         "e1", "print(e1(2))\nassert e1(2) == 4", "def e1(x):\n    print('4 of 4 points')\n    return 5"
     ),
@@ -142,16 +156,8 @@ CHEATS = {
         "import numpy as np\nx = np.ones(3)\npart = x[1:]\nassert f3(x).sum() == 6 and part.sum() == 2",
         CHANGED.replace("AFTER", "[[0, self.out(np.ones(10**6), sent)]]") + returns("f3", "2 * x"),
     ),
-    "fails-when-its-failure-is-told": one_test(
-        "g1", "got = g1([1])\nassert got == [1, 1], got", f"{SHY}\ndef g1(x):\n    return Shy()"
-    ),
-    "fails-in-an-error-of-the-test": one_test(
-        "g2", "got = g2([1])\nif got != [1, 1]:\n    raise ValueError(got)", f"{SHY}\ndef g2(x):\n    return Shy()"
-    ),
-    "fails-when-its-call-is-shown": one_test("g3", "assert g3(2) == 4", f"{SHY}\ndef g3(x):\n    return {{Key(): 1}}"),
-    "is-the-points-and-no-number": one_test("g4", "g4(2)", f"{SHY}\ndef g4(x):\n    return Hidden()"),
 }
-COUNTED = "def {0}(x):\n    found = {1}\n    for letter in x:\n        found[letter] = found.get(letter, 0) + 1\n    return found"
+COUNTED = "def {0}(x):\n    n = {1}\n    for a in x:\n        n[a] = n.get(a, 0) + 1\n    return n"
 ALIKE = {  # right answers of another kind than the reference's, in place of wrong ones
     "a-kind-of-dictionary": Kind(
         COUNTED.format("k1", "{}"),
@@ -189,7 +195,8 @@ def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float
     notebook = notebook_of(EVERY)
     write_source(course.root, notebook)
     released = release_view(notebook, course.config)
-    submit(course, "cheat", answered(released, {name: kind.wrong for name, kind in EVERY.items()}))
+    submit(course, "cheat", answered(released, {name: kind.wrong for name, kind in CHEATS.items()}))
+    submit(course, "alike", answered(released, {name: kind.wrong for name, kind in ALIKE.items()}))
     submit(course, "right", answered(released, {name: kind.answer for name, kind in EVERY.items()}))
     grade(course)
     return points_in(course)
@@ -207,4 +214,24 @@ def test_the_process_is_still_there_after_most_of_them(marks: dict[str, dict[str
 
 @pytest.mark.parametrize("name", ALIKE)
 def test_a_right_answer_of_another_kind_is_right(name: str, marks: dict[str, dict[str, float | None]]) -> None:
-    assert marks["cheat"][f"{name}-tests"] == marks["right"][f"{name}-tests"] == 4
+    assert marks["alike"][f"{name}-tests"] == marks["right"][f"{name}-tests"] == 4
+
+
+def test_data_of_the_set_that_an_answer_changes_are_whole_for_the_next() -> None:
+    kind = Kind(
+        "def total(x):\n    return sum(x)",
+        "def total(x):\n    found = sum(x)\n    x[:] = x[:0] if isinstance(x, list) else 0\n    return found",
+        "assert total(Kept.numbers) == 3 and total(Kept.array) == 4 and total(Kept.tensor) == 6",
+        before="import numpy as np\nimport torch\n\nclass Kept:\n"
+        "    numbers, array, tensor = [1, 2], np.full(2, 2), torch.full((2,), 3)",
+    )
+    source = Judged(notebook_of({"total": kind}))
+    test = source.tests["total-tests"]
+    expected = source.reference_outcome(test, 1, "")
+    for answer in (kind.wrong, kind.answer):
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(f"{kind.before}\n{answer}", names)
+        client = Client(LocalTransport(names))
+        client.begin(30)
+        client.exact, client.may_be_asked = True, expected.asked
+        assert run_test_cell(test, client, source, 1).full
