@@ -16,6 +16,8 @@ export OMP_NUM_THREADS := 1
 
 course: release book
 	cd examples && $(AUTOGRADER) grade && $(AUTOGRADER) feedback && $(AUTOGRADER) report
+	cd examples/statistics && $(AUTOGRADER) release && $(abspath $(BIN)/python) three_students.py && \
+	  $(AUTOGRADER) grade && $(AUTOGRADER) feedback
 	@$(BIN)/python examples/what_was_made.py
 
 # One installation: again only when the pins or the package's own metadata change.
@@ -119,3 +121,4 @@ lock:
 
 clean:
 	rm -rf _build examples/autograded examples/feedback examples/results examples/report examples/gradebook.db
+	cd examples/statistics && rm -rf assignments submitted autograded feedback results gradebook.db book/_build source_solutions/*/*.ipynb
