@@ -142,7 +142,7 @@ def test_a_browser_that_stores_nothing_is_no_error(address, open_page, script):
 )
 def test_what_is_stored_in_a_wrong_shape_is_no_error_and_no_edit(reader, wrong):
     reader.cell(2).edit("x")
-    reader.page.evaluate("wrong => Object.keys(localStorage).map((key) => { localStorage[key] = wrong })", wrong)
+    reader.page.evaluate("wrong => { localStorage[`live-edits:${location.pathname}`] = wrong }", wrong)
     another_day(reader)
     assert codes(reader) == CELLS and kept_texts(reader) == []
     reader.cell(2).edit("print('mine')")
@@ -154,7 +154,7 @@ def test_one_wrong_edit_does_not_cost_the_others(reader):
     reader.cell(2).edit("print('mine')")
     reader.cell(3).edit("print('lost')")
     reader.page.evaluate("""() => {
-        const [key] = Object.keys(localStorage).filter((key) => localStorage[key].includes("lost"));
+        const key = `live-edits:${location.pathname}`;
         const edits = JSON.parse(localStorage[key]);
         edits.find(({ text }) => text.includes("lost")).text = ["print('lost')"];
         localStorage[key] = JSON.stringify(edits);
