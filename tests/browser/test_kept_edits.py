@@ -137,17 +137,14 @@ def test_a_browser_that_stores_nothing_is_no_error(address, open_page, script):
     assert codes(reader) == CELLS
 
 
-@pytest.mark.parametrize(
-    "wrong", ["{", "5", "null", '"text"', "{}", '{"length": 1}', '[null, 3, "x", {}, {"text": 1}]']
-)
-def test_what_is_stored_in_a_wrong_shape_is_no_error_and_no_edit(reader, wrong):
-    reader.cell(2).edit("x")
-    reader.page.evaluate("wrong => { localStorage[`live-edits:${location.pathname}`] = wrong }", wrong)
-    another_day(reader)
-    assert codes(reader) == CELLS and kept_texts(reader) == []
+def test_what_is_stored_in_a_wrong_shape_is_no_error_and_no_edit(reader):
+    for wrong in ("{", "5", "null", '"text"', "{}", '{"length": 1}', '[null, 3, "x", {}, {"text": 1}]'):
+        reader.page.evaluate("wrong => { localStorage[`live-edits:${location.pathname}`] = wrong }", wrong)
+        another_day(reader)
+        assert codes(reader) == CELLS and kept_texts(reader) == [], wrong
     reader.cell(2).edit("print('mine')")
     another_day(reader)
-    assert codes(reader)[1] == "print('mine')"
+    assert codes(reader)[1] == "print('mine')", "and it is made good"
 
 
 def test_one_wrong_edit_does_not_cost_the_others(reader):
