@@ -16,6 +16,7 @@ import numpy as np
 from autograder.judging.client import Entry
 from autograder.judging.proxies import Proxy
 from autograder.judging.variants import Variant
+from autograder.sandbox.inside.exact import is_table
 
 Question = tuple[str, str, int]
 """The check that asks, the digest of what it asks, and how often it asked that before."""
@@ -44,11 +45,22 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
         return len(one) == len(other) and all(map(close, one, other, repeat(atol)))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(close(one[k], other[k], atol) for k in one)
+    if is_table(one) or is_table(other):
+        return type(one) is type(other) and _close_tables(one, other, atol)
     if isinstance(one, NO_NUMBERS) or isinstance(other, NO_NUMBERS):
         return type(one) is type(other) and bool(one == other)
     if _is_ragged(one) or _is_ragged(other):
         return False
     return _close_arrays(np.asarray(_plain(one)), np.asarray(_plain(other)), atol)
+
+
+def _close_tables(one: Any, other: Any, atol: float) -> bool:
+    """Whether two tables of pandas, or two columns, have the same labels and, up to rounding, the same values."""
+    if not all(mine.equals(theirs) for mine, theirs in zip(one.axes, other.axes, strict=True)):
+        return False
+    mine, theirs = ([table] if table.ndim == 1 else [column for _, column in table.items()] for table in (one, other))
+    pairs = zip(mine, theirs, strict=True)
+    return all(a.equals(b) or _close_arrays(np.asarray(a), np.asarray(b), atol) for a, b in pairs)
 
 
 def _close_arrays(first: np.ndarray, second: np.ndarray, atol: float) -> bool:
