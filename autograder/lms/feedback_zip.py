@@ -36,7 +36,9 @@ class Packed:
 
 def pack(course: Course, name: str, pages: Iterable[Path], system: str) -> Packed:
     """Write `feedback/<set>-<system>.zip` with the pages `<student>/<set>/<set>.html` of a set. Raises OSError."""
-    packed, numbered, without = Packed(), defaultdict(list), []
+    packed = Packed()
+    numbered: dict[str, list[tuple[str, str, Path]]] = defaultdict(list)
+    without: list[str] = []
     for page in pages:
         student = page.parent.parent.name
         number, file = Shelf(course.step_folder("submitted", student, name), dry=True).number(system)
