@@ -411,7 +411,7 @@ class Client:
             self.took |= not is_foreseen
             if isinstance(old, Proxy) or not (is_foreseen or self.takes):  # what a proxy stands for is there
                 continue
-            if id(old) not in self.changed_here and hasattr(old, "__len__"):
+            if old is not None and id(old) not in self.changed_here and hasattr(old, "__len__"):
                 was = old.detach().clone() if hasattr(old, "detach") else copy.copy(old)
                 self.changed_here[id(old)] = old, was
             if type(old) is not type(new) or not put_into(old, new):
