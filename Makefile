@@ -16,6 +16,8 @@ export OMP_NUM_THREADS := 1
 
 course: release book
 	cd examples && $(AUTOGRADER) grade && $(AUTOGRADER) feedback && $(AUTOGRADER) report
+	cd examples/statistics && $(AUTOGRADER) release && $(abspath $(BIN)/python) three_students.py && \
+	  $(AUTOGRADER) grade && $(AUTOGRADER) feedback
 	@$(BIN)/python examples/what_was_made.py
 
 # One installation: again only when the pins or the package's own metadata change.
@@ -61,11 +63,11 @@ pictures: course
 release: $(STAMP)
 	$(AUTOGRADER) release
 
-# What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
+# What Binder and Colab open: the chapters as notebooks, the released sets, the data beside them, and what Binder has to install.
 .PHONY: notebooks
 notebooks: book
 	rm -rf _build/notebooks && mkdir _build/notebooks
-	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
+	cp _build/html/_sources/*.ipynb book/data/*/* assignments/*/*.ipynb _build/notebooks/
 	grep -E '^(numpy|matplotlib|torch|scikit-learn|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
 audit: $(STAMP)
@@ -119,3 +121,4 @@ lock:
 
 clean:
 	rm -rf _build examples/autograded examples/feedback examples/results examples/report examples/gradebook.db
+	cd examples/statistics && rm -rf assignments submitted autograded feedback results gradebook.db book/_build source_solutions/*/*.ipynb

@@ -20,6 +20,7 @@ def main() -> None:
         ("the released sets", "assignments/", f"{notebooks} notebooks for students"),
         ("feedback", "examples/feedback/", f"{pages} pages, one for each student; try student-05 or student-11"),
         ("the class report", "examples/report/index.html", "open it in a browser"),
+        ("another subject", "examples/statistics/", "a set with pandas; feedback/bob/ names two mistakes"),
         ("what each must score", "examples/expected.csv", "a test holds the grader to it"),
     ]
     print("\nMade:")
