@@ -39,7 +39,7 @@ def pack(course: Course, name: str, pages: Iterable[Path], system: str) -> Packe
     packed = Packed()
     numbered: dict[str, list[tuple[str, str, Path]]] = defaultdict(list)
     without: list[str] = []
-    for page in pages:
+    for page in sorted(pages):
         student = page.parent.parent.name
         number, file = Shelf(course.step_folder("submitted", student, name), dry=True).number(system)
         into = _name(system, student, number, file, page.name)
