@@ -30,7 +30,7 @@ from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pac
 
 MAX_TEXT = 2000
 MISSING = object()
-VIEWS = (type({}.keys()), type({}.items()))
+VIEWS: tuple[type, ...] = (type({}.keys()), type({}.items()))
 MOST_GIVEN = 1e300  # of a number that an exception was given
 SOON = 0.001  # seconds
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
