@@ -406,7 +406,8 @@ class Client:
         """Let arguments that a call changed in place be changed here, too."""
         given = {**dict(enumerate(promise.details["args"])), **promise.details["kwargs"]}
         for key, node in after if isinstance(after, list) else []:
-            old, new = given.get(key), self.unpack(node, answer, promise.path, used=used)
+            old: Any = given.get(key)
+            new = self.unpack(node, answer, promise.path, used=used)
             is_foreseen = self.may_ask(f"{promise.path} changes {key}")
             self.took |= not is_foreseen
             if isinstance(old, Proxy) or not (is_foreseen or self.takes):  # what a proxy stands for is there

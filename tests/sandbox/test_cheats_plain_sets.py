@@ -66,7 +66,7 @@ class Key:
     asked = 0
     def __hash__(self):
         Key.asked += 1
-        if Key.asked > 2:
+        if Key.asked > 3:
             raise ValueError('no more')
         return 1
 
@@ -135,7 +135,9 @@ CHEATS = {
     "fails-in-an-error-of-the-test": one_test(
         "g2", "got = g2([1])\nif got != [1, 1]:\n    raise ValueError(got)", f"{SHY}\ndef g2(x):\n    return Shy()"
     ),
-    "fails-when-its-call-is-shown": one_test("g3", "assert g3(2) == 4", f"{SHY}\ndef g3(x):\n    return {{Key(): 1}}"),
+    "fails-when-its-call-is-shown": one_test(
+        "g3", "assert g3(g3(1)) == 4", f"{SHY}\ndef g3(x):\n    return {{Key(): 1}} if x == 1 else 0"
+    ),
     "is-the-points-and-no-number": one_test("g4", "g4(2)", f"{SHY}\ndef g4(x):\n    return Hidden()"),
     "prints-for-the-test": one_test(
         "e1", "print(e1(2))\nassert e1(2) == 4", "def e1(x):\n    print('4 of 4 points')\n    return 5"
