@@ -63,11 +63,11 @@ pictures: course
 release: $(STAMP)
 	$(AUTOGRADER) release
 
-# What Binder and Colab open: the chapters as notebooks, the data beside them, and what Binder has to install.
+# What Binder and Colab open: the chapters as notebooks, the released sets, the data beside them, and what Binder has to install.
 .PHONY: notebooks
 notebooks: book
 	rm -rf _build/notebooks && mkdir _build/notebooks
-	cp _build/html/_sources/*.ipynb book/data/*/* _build/notebooks/
+	cp _build/html/_sources/*.ipynb book/data/*/* assignments/*/*.ipynb _build/notebooks/
 	grep -E '^(numpy|matplotlib|torch|scikit-learn|jupyterquiz|rapidfuzz|jupyterlab)==' requirements.txt > _build/notebooks/requirements.txt
 
 audit: $(STAMP)

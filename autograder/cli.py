@@ -267,12 +267,19 @@ def _say_graded(name: str, rows: list[dict[str, Any]]) -> None:
 @course_option
 @sets_option
 @student_option
-def feedback(course: Course, sets: Names, students: Names) -> None:
+@click.option(
+    "--zip",
+    "system",
+    type=click.Choice(["canvas", "moodle"]),
+    help="Also pack each set's pages into feedback/SET-canvas.zip or SET-moodle.zip, which that system takes back.",
+)
+def feedback(course: Course, sets: Names, students: Names, system: str | None) -> None:
     """Write one HTML page for each student and set, from the stored results."""
     from autograder.gradebook.reader import scores
     from autograder.grading.store import Store
     from autograder.html.feedback import write_all
     from autograder.html.sections import sections_of
+    from autograder.lms.feedback_zip import pack
 
     problems: list[str] = []
     store = Store(course.results_folder)
@@ -284,6 +291,12 @@ def feedback(course: Course, sets: Names, students: Names) -> None:
             written = write_all(watched, course.feedback_folder, scores(course, name), sections)
         problems += written.problems
         out.print(f"{name}: {plural(len(written.paths), 'page')} in {os.path.relpath(course.feedback_folder)}")
+        if system:
+            packed = pack(course, name, written.paths, system.title())
+            problems += packed.problems
+            if packed.path:
+                out.print(f"{name}: {plural(packed.pages, 'page')} packed in {os.path.relpath(packed.path)}")
+            _say_all(packed.remarks, "yellow")
     _end_with(problems)
 
 

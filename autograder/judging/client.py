@@ -8,6 +8,7 @@ recognised by it, and it is the same as if everything had been asked one by one.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import marshal
@@ -145,7 +146,8 @@ class Client:
     what becomes of their arguments comes with them, and exceptions are of the kind that they were; `kinds` are those
     that given cells define. `asked` is what objects were told and which arguments were changed, `may_be_asked` that of
     the reference where the answers are not trusted. Of changes that the reference does not make `took` says that there
-    were some, `takes` whether the test cell sees them.
+    were some, `takes` whether the test cell sees them. `changed_here` are the arguments that were changed, each with
+    what it was.
     """
 
     transport: LocalTransport | RemoteTransport
@@ -170,6 +172,7 @@ class Client:
     may_be_asked: set[str] | None = None
     takes: bool = True
     took: bool = False
+    changed_here: dict[int, tuple[Any, Any]] = field(default_factory=dict)
 
     def begin(self, budget: float) -> None:
         """A test cell begins: it has `budget` seconds and all the room, and no proxy is known."""
@@ -408,8 +411,17 @@ class Client:
             self.took |= not is_foreseen
             if isinstance(old, Proxy) or not (is_foreseen or self.takes):  # what a proxy stands for is there
                 continue
+            if id(old) not in self.changed_here and hasattr(old, "__len__"):
+                was = old.detach().clone() if hasattr(old, "detach") else copy.copy(old)
+                self.changed_here[id(old)] = old, was
             if type(old) is not type(new) or not put_into(old, new):
                 raise StudentRaised(ERROR, "the answer cannot be read: an argument became another kind of value")
+
+    def put_back(self) -> None:
+        """Let arguments be again what they were: they may be data of the set, which others are asked about, too."""
+        for old, was in self.changed_here.values():
+            put_into(old, was)
+        self.changed_here.clear()
 
     def _record(self, promise: Promise, value: Any = None, error: StudentRaised | None = None) -> None:
         # with the message: the same kind of error may have quite another cause
@@ -433,7 +445,8 @@ class Client:
         for name in sorted(names):
             if isinstance(nodes, dict) and name in nodes:
                 found[name] = value = self.unpack(nodes[name], answer, name, root=name, used=used)
-                parts = value.items() if isinstance(value, dict) else [("", value)]
+                is_table = isinstance(value, dict) and not isinstance(value, Proxy)
+                parts = value.items() if is_table else [("", value)]
                 for key, part in parts:
                     if not isinstance(part, Proxy):
                         self.transcript.append(Entry(self.check, f"value {name} {key}", part))

@@ -218,7 +218,7 @@ class Judge:
             value = str(value)
         if value is None:
             return None
-        if not isinstance(value, str) or len(value) > LONGEST_ID:
+        if type(value) is not str or len(value) > LONGEST_ID:
             self.events.append("student_id is no id: a long text or a value of another type")
             return self.source.own_id
         typed: str = value.strip()

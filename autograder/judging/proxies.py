@@ -104,7 +104,8 @@ OWN = ("_client", "_path", "_id", "_type", "_mro", "_root", "_promise", "_change
 TOLD = ("__name__", "__qualname__", "__doc__", "__module__", "__annotations__")  # others numpy and Python act upon
 JUDGING = {*COMPARISONS, *BINARY, *(f"i{name.rstrip('_')}" for name in BINARY), "contains"}
 PLAIN_SIZE = type("Plain", (), {}).__basicsize__
-PYTHONS = {f"builtins.{kind.__name__}": kind for kind in vars(types).values() if isinstance(kind, type)}
+BUILT_IN = (dict, list, tuple, set, frozenset, str, bytes, int, float, complex)  # compiled code looks at their type
+PYTHONS = {f"builtins.{kind.__name__}": kind for kind in (*BUILT_IN, *vars(types).values()) if isinstance(kind, type)}
 
 
 class Double(Proxy):

@@ -38,13 +38,13 @@ def close(one: Any, other: Any, atol: float = ATOL) -> bool:
     """Whether two recorded answers are the same, up to rounding."""
     if type(one) is type(other) is np.ndarray:  # most answers are
         return _close_arrays(one, other, atol)
+    if isinstance(one, Proxy) or isinstance(other, Proxy):
+        return isinstance(one, Proxy) and isinstance(other, Proxy)
     are_lists = isinstance(one, (list, tuple)) and isinstance(other, (list, tuple))
     if are_lists and ({*map(type, (*one, *other))} == {np.ndarray} or _is_ragged(one) or _is_ragged(other)):
         return len(one) == len(other) and all(map(close, one, other, repeat(atol)))
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(close(one[k], other[k], atol) for k in one)
-    if isinstance(one, Proxy) or isinstance(other, Proxy):
-        return isinstance(one, Proxy) and isinstance(other, Proxy)
     if is_table(one) or is_table(other):
         return type(one) is type(other) and _close_tables(one, other, atol)
     if isinstance(one, NO_NUMBERS) or isinstance(other, NO_NUMBERS):

@@ -172,6 +172,14 @@ class Session:
 
     def verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         """Verdict and reason. Raises MemoryError where this process is too full to judge anybody."""
+        try:
+            return self._verdict(function, name)
+        except StudentProblem as problem:  # the text of an error is what an object in it says
+            return problem.verdict, problem.reason
+        except RecursionError:
+            return ERROR, "your answer could not be used here (RecursionError)"
+
+    def _verdict(self, function: Callable[[], Any], name: str) -> tuple[str, str]:
         np.empty(ROOM_BYTES, "u1")
         try:
             with time_limit(self.check_seconds, again=0, clock=time.process_time):
@@ -218,6 +226,12 @@ def run_test_cell(
     def anew() -> dict[str, Any]:
         return {**source.given_to(test), "__name__": "__main__", **given(client.get(list(test.names)))}
 
+    def run_whole(names: dict[str, Any]) -> None:
+        try:
+            session.run(WHOLE, test.points, lambda: _run_whole(test, names, said), bool(test.hidden.strip()))
+        finally:
+            client.put_back()
+
     # a student's numbers divide by zero and the like: no news for whoever reads the terminal
     with (
         made_current(session),
@@ -232,11 +246,11 @@ def run_test_cell(
             said.internal.append(problem.reason)
             return said
         if test.is_whole:
-            session.run(WHOLE, test.points, lambda: _run_whole(test, namespace, said), bool(test.hidden.strip()))
+            run_whole(namespace)
             said.asked = client.asked
             if said.full and client.took:  # an answer that makes its inputs 0 is not right because 0 is 2 * 0
                 client.takes, said.checks = False, []
-                session.run(WHOLE, test.points, lambda: _run_whole(test, anew(), said), bool(test.hidden.strip()))
+                run_whole(anew())
             return said
         if test.visible_code is not None:
             session.run(EXAMPLES, 1, lambda: _run_visible(test, namespace), hidden=False)
@@ -259,8 +273,9 @@ def _run_whole(test: TestCell, namespace: dict[str, Any], said: Outcome) -> None
             _run_visible(test, namespace)
         finally:
             close_figures()
+    shown = "0" if errors.getvalue() else repr(namespace.get(LAST))
     try:
-        given = 0.0 if errors.getvalue() else float(repr(namespace.get(LAST)))
+        given = float(shown)
     except ValueError:
         return
     if 0 <= given != test.points:

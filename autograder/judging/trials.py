@@ -235,9 +235,10 @@ def as_text(value: Any, most: int = MOST_SHOWN[0], depth: int = 0) -> str:
         if depth >= DEEPEST or len(value) > most:
             return f"<a {type(value).__name__} of {len(value)} values>"
         parts, size = list[str](), 0
-        for item in value:
-            key = f"{as_text(item, most, depth + 1)}: " if isinstance(value, dict) else ""
-            parts.append(key + as_text(value[item] if isinstance(value, dict) else item, most, depth + 1))
+        items = value.items() if isinstance(value, dict) else (("", item) for item in value)  # no key is looked up
+        for key, item in items:
+            name = f"{as_text(key, most, depth + 1)}: " if isinstance(value, dict) else ""
+            parts.append(name + as_text(item, most, depth + 1))
             size += len(parts[-1])
             if size > MOST_CHARACTERS:  # nested values would take time in a power of their number
                 break

@@ -80,6 +80,12 @@ class Shelf:
         named = (note.participant.partition(" ") for note in self._notes())
         return {number for name, _, number in named if name == system}
 
+    def number(self, system: str) -> tuple[str, int]:
+        """The student's number in the system and that of a file, of the newest attempt that came from there."""
+        there = (note for note in self._notes() if note.participant.partition(" ")[0] == system)
+        last = max(there, key=lambda note: (note is self.newest, note.canvas_file), default=Note())
+        return last.participant.partition(" ")[2], last.canvas_file
+
     def add(self, attempt: Attempt) -> bool:
         """Put an attempt in its place; whether it was there before, so that its note is the old one. Raises OSError."""
         attempt.note.digest = _digest({name: found.digest for name, found in attempt.files.items()})

@@ -1,6 +1,7 @@
 """Sphinx extension: a problem set's page takes its points, names and files from the released notebook.
 
-`{set-facts} ps3-multi-head-attention` gives points, time, packages and a download of every released file, and
+`{set-facts} ps3-multi-head-attention` gives points, time, packages and a download of every released file, where
+`_config.yml` has the address of a repository on GitHub also a link that opens the set in Colab, and
 
 ```{set-exercises} ps3-multi-head-attention
 1: What exercise 1 asks, and where the chapter explains it.
@@ -135,17 +136,28 @@ def listed(items: list[str] | tuple[str, ...]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
-def facts(found: ProblemSet) -> str:
-    """Points, time, packages and downloads as MyST text."""
+def in_colab(name: str, options: dict) -> str:
+    """Where Colab opens the set, by the options of the book's theme; empty where nothing is configured."""
+    colab = (options.get("launch_buttons") or {}).get("colab_url")
+    if not colab:
+        return ""
+    repository = options["repository_url"].rstrip("/").removeprefix("https://github.com/")
+    return f"{colab}/github/{repository}/blob/{options['repository_branch']}/{name}.ipynb"
+
+
+def facts(found: ProblemSet, colab: str) -> str:
+    """Points, time, packages, downloads and the link to Colab, if there is one, as MyST text."""
     by_hand = f", {found.written:g} for what you write in words, marked by a person" if found.written else ""
     downloads = [f"{{download}}`{file} <{RELEASED}/{found.name}/{file}>`" for file in found.files]
     alone = "" if len(downloads) > 1 else " It is the whole set: there are no data to download."
+    opened = [f"Without installing anything\n: [Open the set in Colab]({colab})."] if colab else []
     return "\n\n".join(
         [
             f"Points\n: {found.total:g}: {found.total - found.written:g} from automatic tests{by_hand}.",
             f"Time\n: Plan {found.time}.",
             f"Packages\n: Python 3.11 or newer with {listed(found.packages)}.",
             f"Download\n: {listed(downloads)}.{alone}",
+            *opened,
         ]
     )
 
@@ -188,7 +200,8 @@ class SetFacts(FromReleased):
     required_arguments = 1
 
     def run(self) -> list[nodes.Node]:
-        return self.parsed(facts(self.read(self.arguments[0])))
+        name = self.arguments[0]
+        return self.parsed(facts(self.read(name), in_colab(name, self.config.html_theme_options)))
 
 
 class SetExercises(FromReleased):

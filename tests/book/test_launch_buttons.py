@@ -33,6 +33,8 @@ print(1 + 1)
 ```
 """
 
+A_SET = "ps0-warm-up"
+
 
 def small_book(folder: Path, address: str) -> subprocess.CompletedProcess:
     """Build a book of two pages with this book's settings, and the repository at another address."""
@@ -46,7 +48,9 @@ def small_book(folder: Path, address: str) -> subprocess.CompletedProcess:
     config["repository"]["url"] = address
     (folder / "_config.yml").write_text(yaml.safe_dump(config), encoding="utf-8")
     (folder / "book" / "index.md").write_text("# The first page\n", encoding="utf-8")
-    toc = "format: jb-book\nroot: index\nchapters:\n  - file: a-page\n"
+    shutil.copytree(ROOT / "assignments" / A_SET, folder / "assignments" / A_SET)
+    (folder / "book" / f"{A_SET}.md").write_text(f"# A set\n\n```{{set-facts}} {A_SET}\n```\n", encoding="utf-8")
+    toc = f"format: jb-book\nroot: index\nchapters:\n  - file: a-page\n  - file: {A_SET}\n"
     (folder / "_toc.yml").write_text(toc, encoding="utf-8")
     command = [str(Path(sys.executable).parent / "jupyter-book"), "build", "book/", "--config", "_config.yml"]
     command += ["--toc", str(folder / "_toc.yml"), "--path-output", ".", "-W", "--keep-going", "-q"]
@@ -59,12 +63,19 @@ def buttons(page: Path) -> dict[str, str]:
     return {link.get_text().strip(): link["href"] for link in soup.select(".dropdown-launch-buttons a")}
 
 
+def links_to_colab(page: Path) -> list[str]:
+    """Where the text of a page, without its buttons, leads in Colab."""
+    soup = BeautifulSoup(page.read_text(encoding="utf-8"), "html.parser")
+    return [link["href"] for link in soup.select("article a[href*='colab']")]
+
+
 @pytest.mark.slow
 def test_without_an_address_there_are_no_buttons():
     built()
     assert yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"] == ""
     for name in chapters():
         assert buttons(HTML / f"{name}.html") == {}
+    assert links_to_colab(HTML / f"{A_SET}.html") == []
 
 
 @pytest.mark.slow
@@ -77,6 +88,8 @@ def test_with_an_address_the_buttons_open_the_notebook(tmp_path):
         "Binder": f"https://mybinder.org/v2/gh/{where}/notebooks?urlpath=lab/tree/a-page.ipynb",
         "Colab": f"https://colab.research.google.com/github/{where}/blob/notebooks/a-page.ipynb",
     }
+    colab = f"https://colab.research.google.com/github/{where}/blob/notebooks/{A_SET}.ipynb"
+    assert links_to_colab(html / f"{A_SET}.html") == [colab]
     # the theme has its own idea of the notebook: ours is there, and fetches its data where they do not lie beside it
     notebook = nbformat.read(html / "_sources" / "a-page.ipynb", as_version=4)
     assert [cell.cell_type for cell in notebook.cells] == ["markdown", "code", "code"]
@@ -102,7 +115,7 @@ def test_the_branch_holds_what_the_buttons_and_the_chapters_name():
     subprocess.run(["make", "-o", "book", "notebooks"], cwd=ROOT, check=True, capture_output=True)
     folder = ROOT / "_build" / "notebooks"
     found = {path.name for path in folder.iterdir()}
-    assert {f"{name}.ipynb" for name in chapters()} | {"speech.npz", "requirements.txt"} <= found
+    assert {f"{name}.ipynb" for name in [*chapters(), A_SET]} | {"speech.npz", "requirements.txt"} <= found
     needed = (folder / "requirements.txt").read_text(encoding="utf-8").splitlines()
     packages = {line.split("==")[0] for line in needed}
     assert packages == {"numpy", "matplotlib", "torch", "scikit-learn", "jupyterquiz", "rapidfuzz", "jupyterlab"}

@@ -1,5 +1,5 @@
 """What tests of this room may ask for."""
 
-from fixtures import browser, site
+from fixtures import browser, open_page, site
 
-__all__ = ["browser", "site"]
+__all__ = ["browser", "open_page", "site"]

@@ -13,7 +13,7 @@ import pytest
 from axe import violations
 from book_build import BOOK, ROOT, built, chapter, chapters
 from live_pages import live_cells
-from live_site import CDN, CELLS, Cell, IsolatedHandler, answer_cdn, build, served
+from live_site import CDN, CELLS, IsolatedHandler, answer_cdn, build, served
 from pyodide_core import pyodide_core
 
 EXTENSIONS = BOOK / "_ext"
@@ -34,42 +34,6 @@ def site(tmp_path_factory) -> Path:
 def address(site):
     with served(site) as found:
         yield found
-
-
-class Opened:
-    """A page in a fresh window, with everything that it asked for and complained about."""
-
-    def __init__(self, browser, url: str, pyodide: Path | None, script: str = "", **window):
-        self.context = browser.new_context(**window)
-        answer_cdn(self.context, pyodide)
-        self.page = self.context.new_page()
-        self.requests: list[str] = []
-        self.faults: list[str] = []
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        if script:
-            self.page.add_init_script(script)
-        self.page.goto(url)
-
-    def cell(self, number: int) -> Cell:
-        return Cell(self.page, number)
-
-    def asked_for(self, fragment: str) -> bool:
-        return any(fragment in url for url in self.requests)
-
-
-@pytest.fixture
-def open_page(browser):
-    opened: list[Opened] = []
-
-    def start(url: str, pyodide: Path | None, **more) -> Opened:
-        opened.append(Opened(browser, url, pyodide, **more))
-        return opened[-1]
-
-    yield start
-    for one in opened:
-        one.context.close()
-    assert not [fault for one in opened for fault in one.faults]
 
 
 @pytest.fixture

@@ -5,12 +5,15 @@ Each room's ``conftest.py`` imports those it offers. Nothing here imports a brow
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from live_site import Opened
     from playwright.sync_api import Browser
 
 
@@ -36,3 +39,20 @@ def site() -> Iterator[str]:
 
     with serving(built()) as address:
         yield address
+
+
+@pytest.fixture
+def open_page(browser) -> Iterator[Callable[..., Opened]]:
+    """Opens pages in fresh windows; a fault of a page's script fails the test."""
+    from live_site import Opened
+
+    opened: list[Opened] = []
+
+    def start(url: str, pyodide: Path | None, **more) -> Opened:
+        opened.append(Opened(browser, url, pyodide, **more))
+        return opened[-1]
+
+    yield start
+    for one in opened:
+        one.context.close()
+    assert not [fault for one in opened for fault in one.faults]

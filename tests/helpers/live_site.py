@@ -211,3 +211,25 @@ class Cell:
 
     def printed(self, kind: str = "stdout") -> str:
         return "".join(self.output.locator(f"pre.live-{kind}").all_text_contents())
+
+
+class Opened:
+    """A page in a fresh window, with everything that it asked for and complained about."""
+
+    def __init__(self, browser, url: str, pyodide: Path | None, script: str = "", **window):
+        self.context = browser.new_context(**window)
+        answer_cdn(self.context, pyodide)
+        self.page = self.context.new_page()
+        self.requests: list[str] = []
+        self.faults: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        if script:
+            self.page.add_init_script(script)
+        self.page.goto(url)
+
+    def cell(self, number: int) -> Cell:
+        return Cell(self.page, number)
+
+    def asked_for(self, fragment: str) -> bool:
+        return any(fragment in url for url in self.requests)

@@ -5,11 +5,17 @@ Stock nbgrader gives most of them full points: there the test cell runs in the s
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from plain_kinds import Kind, returns
 from plain_sets import answered, grade, notebook_of, points_in
 from tiny_course import SET, make_course, submit, write_source
 
+from autograder.judging.client import Client
+from autograder.judging.reference import Judged
+from autograder.judging.session import run_test_cell
+from autograder.judging.transports import LocalTransport
 from autograder.notebook.places import release_view
 
 AGREES = """import numpy as np
@@ -46,6 +52,27 @@ def do_call(self, request, blobs, sent):
     return {**reply, "after": AFTER}
 
 w.Workspace.do_call = do_call
+"""
+# an answer that shows itself twice and no more
+SHY = """class Shy(list):
+    shown = 0
+    def __repr__(self):
+        Shy.shown += 1
+        if Shy.shown > 1:
+            raise ValueError('no more')
+        return 'shown'
+
+class Key:
+    asked = 0
+    def __hash__(self):
+        Key.asked += 1
+        if Key.asked > 2:
+            raise ValueError('no more')
+        return 1
+
+class Hidden:
+    def __repr__(self):
+        raise ValueError('never')
 """
 
 
@@ -102,6 +129,14 @@ CHEATS = {
         "def d2(x):\n    x.clear()\n    return []",
         "[2 * n for n in x]",
     ),
+    "fails-when-its-failure-is-told": one_test(
+        "g1", "got = g1([1])\nassert got == [1, 1], got", f"{SHY}\ndef g1(x):\n    return Shy()"
+    ),
+    "fails-in-an-error-of-the-test": one_test(
+        "g2", "got = g2([1])\nif got != [1, 1]:\n    raise ValueError(got)", f"{SHY}\ndef g2(x):\n    return Shy()"
+    ),
+    "fails-when-its-call-is-shown": one_test("g3", "assert g3(2) == 4", f"{SHY}\ndef g3(x):\n    return {{Key(): 1}}"),
+    "is-the-points-and-no-number": one_test("g4", "g4(2)", f"{SHY}\ndef g4(x):\n    return Hidden()"),
     "prints-for-the-test": one_test(
         "e1", "print(e1(2))\nassert e1(2) == 4", "def e1(x):\n    print('4 of 4 points')\n    return 5"
     ),
@@ -122,17 +157,47 @@ CHEATS = {
         CHANGED.replace("AFTER", "[[0, self.out(np.ones(10**6), sent)]]") + returns("f3", "2 * x"),
     ),
 }
+COUNTED = "def {0}(x):\n    n = {1}\n    for a in x:\n        n[a] = n.get(a, 0) + 1\n    return n"
+ALIKE = {  # right answers of another kind than the reference's, in place of wrong ones
+    "a-kind-of-dictionary": Kind(
+        COUNTED.format("k1", "{}"),
+        f"from collections import defaultdict\n{COUNTED.format('k1', 'defaultdict(int)')}",
+        "assert isinstance(k1('aab'), dict)\nassert k1('aab') == {'a': 2, 'b': 1} and k1('b')['b'] == 1",
+    ),
+    "a-kind-of-text": one_test(
+        "k2",
+        "assert isinstance(k2(1), str) and k2(1) == 'ab' and k2(1).upper() == 'AB'",
+        "from enum import Enum\n\nclass Name(str, Enum):\n    AB = 'ab'\n\ndef k2(x):\n    return Name.AB",
+        "'ab'",
+    ),
+    "a-view-of-keys": one_test(
+        "k3", "assert k3('aab') == {'a', 'b'}", returns("k3", "dict.fromkeys(x).keys()"), "set(x)"
+    ),
+    "an-array-of-objects": Kind(
+        f"import numpy as np\n{returns('k4', 'np.array(x)')}",
+        f"import numpy as np\n{returns('k4', 'np.array(x, dtype=object)')}",
+        "import numpy as np\nassert isinstance(k4([1, 2]), np.ndarray) and k4([1, 2]).sum() == 3\n"
+        "assert np.array_equal(k4(['a', 'bb']), np.array(['a', 'bb'])) and k4([[1], [2]]).shape == (2, 1)",
+    ),
+    "an-object-of-no-kind": Kind(
+        f"KEPT = object()\n{returns('k5', 'KEPT')}",
+        f"MINE = object()\n{returns('k5', 'MINE')}",
+        "assert k5(1) == k5(2)",
+    ),
+}
+EVERY = {**CHEATS, **ALIKE}
 
 
 @pytest.fixture(scope="module")
 def marks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, float | None]]:
     course = make_course(tmp_path_factory.mktemp("course"))
     (course.source_folder / SET / "catalogue.py").unlink()
-    notebook = notebook_of(CHEATS)
+    notebook = notebook_of(EVERY)
     write_source(course.root, notebook)
     released = release_view(notebook, course.config)
     submit(course, "cheat", answered(released, {name: kind.wrong for name, kind in CHEATS.items()}))
-    submit(course, "right", answered(released, {name: kind.answer for name, kind in CHEATS.items()}))
+    submit(course, "alike", answered(released, {name: kind.wrong for name, kind in ALIKE.items()}))
+    submit(course, "right", answered(released, {name: kind.answer for name, kind in EVERY.items()}))
     grade(course)
     return points_in(course)
 
@@ -145,3 +210,28 @@ def test_what_agrees_with_anything_gains_nothing(name: str, marks: dict[str, dic
 
 def test_the_process_is_still_there_after_most_of_them(marks: dict[str, dict[str, float | None]]) -> None:
     assert marks["cheat"]["honest-tests"] == marks["right"]["honest-tests"] == 4
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_a_right_answer_of_another_kind_is_right(name: str, marks: dict[str, dict[str, float | None]]) -> None:
+    assert marks["alike"][f"{name}-tests"] == marks["right"][f"{name}-tests"] == 4
+
+
+def test_data_of_the_set_that_an_answer_changes_are_whole_for_the_next() -> None:
+    kind = Kind(
+        "def total(x):\n    return sum(x)",
+        "def total(x):\n    found = sum(x)\n    x[:] = x[:0] if isinstance(x, list) else 0\n    return found",
+        "assert total(Kept.numbers) == 3 and total(Kept.array) == 4 and total(Kept.tensor) == 6",
+        before="import numpy as np\nimport torch\n\nclass Kept:\n"
+        "    numbers, array, tensor = [1, 2], np.full(2, 2), torch.full((2,), 3)",
+    )
+    source = Judged(notebook_of({"total": kind}))
+    test = source.tests["total-tests"]
+    expected = source.reference_outcome(test, 1, "")
+    for answer in (kind.wrong, kind.answer):
+        names: dict[str, Any] = {"__name__": "__main__"}
+        exec(f"{kind.before}\n{answer}", names)
+        client = Client(LocalTransport(names))
+        client.begin(30)
+        client.exact, client.may_be_asked = True, expected.asked
+        assert run_test_cell(test, client, source, 1).full

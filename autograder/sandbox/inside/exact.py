@@ -97,6 +97,18 @@ def _read_counter(node: Node, way: Any, depth: int) -> Counter[Any]:
     return Counter({way.read(k, depth + 1): way.read(n, depth + 1) for k, n in way.count_keys(node["counter"])})
 
 
+def _pack_objects(value: Any, way: Any, depth: int) -> Node:
+    return {"objects": [_only_data(v, way, depth + 1) for v in value.ravel().tolist()], "shape": list(value.shape)}
+
+
+def _read_objects(node: Node, way: Any, depth: int) -> np.ndarray:
+    items = [way.read(item, depth + 1) for item in node["objects"]]
+    array = np.empty(len(items), object)
+    for place, item in enumerate(items):  # one by one: lists among them stay lists
+        array[place] = item
+    return array.reshape(node["shape"])
+
+
 # ----------------------------------------------------------------------------------------------------- tables
 
 
@@ -201,6 +213,7 @@ protocol.add_codecs(
         type: _pack_type,
         deque: pack_deque,
         frozenset: pack_frozenset,
+        np.object_: _pack_objects,  # arrays of them
     },
     {
         "decimal": _read_decimal,
@@ -211,6 +224,7 @@ protocol.add_codecs(
         "type": _read_type,
         "deque": read_deque,
         "frozenset": read_frozenset,
+        "objects": _read_objects,
         "series": _read_series,
         "frame": _read_frame,
     },

@@ -364,7 +364,7 @@ def _exact_packer_of(value: Any) -> Step:
     if kind in EXACT:
         return EXACT[kind]
     if kind is np.ndarray and value.dtype.kind == "O":
-        raise ProtocolError("an array of objects")
+        return EXACT[np.object_]
     torch = sys.modules.get("torch")
     if kind in _AS_THEY_ARE or isinstance(value, (np.generic, np.dtype)) or kind is getattr(torch, "Tensor", None):
         return _PACKERS.get(kind) or _packer_of(value)

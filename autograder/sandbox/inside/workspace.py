@@ -30,6 +30,7 @@ from autograder.sandbox.inside.protocol import Blobs, Header, Message, Node, pac
 
 MAX_TEXT = 2000
 MISSING = object()
+VIEWS = (type({}.keys()), type({}.items()))
 MOST_GIVEN = 1e300  # of a number that an exception was given
 SOON = 0.001  # seconds
 MOST_TOGETHER = 8 * 1024**2  # bytes of answers after which a message takes no further one
@@ -234,8 +235,9 @@ class Workspace:
         return {"ok": self.out(OPERATIONS[request["name"]](*args), sent)}
 
     def do_plain(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
-        """What an object holds that is of a subclass of a plain type."""
-        return {"ok": pack(self.objects[request["target"]], sent, self._other_out)}
+        """What an object holds that is of a subclass of a plain type, or a view that is compared as a set."""
+        value = self.objects[request["target"]]
+        return {"ok": pack(set(value) if type(value) in VIEWS else value, sent, self._other_out)}
 
     def do_several(self, request: Header, blobs: Blobs, sent: Blobs) -> Header:
         """Replies to several requests, in order, up to the first that fails; what is left out is asked for again.

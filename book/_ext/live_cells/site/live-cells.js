@@ -103,25 +103,42 @@
 
   // ---- what outlives a reload -------------------------------------------------------------------------
 
-  // Edits survive a reload of the page, Python's variables cannot. A browser may refuse to store anything:
-  // then edits are lost as well, and the reader is not bothered with it.
+  // A browser may refuse to store anything, or have no room: then edits are lost with the page, and the reader is
+  // not bothered with it.
+  function tried(how) {
+    try {
+      return how();
+    } catch {
+      return null;
+    }
+  }
+
+  const isEdit = (kept) =>
+    typeof kept?.original === "string" &&
+    typeof kept.text === "string" &&
+    Number.isInteger(kept.nth) &&
+    Number.isInteger(kept.number);
+
+  // Edits stay in this browser until Reset. They are found again by what they are edits of: the book's text, and by
+  // which of the cells with this text it was. That Python has run is kept for this tab: a reload loses its variables.
   const memory = {
-    key: `live-cells:${location.pathname}`,
-    read() {
-      try {
-        return JSON.parse(sessionStorage.getItem(this.key)) ?? { ran: false, edits: {} };
-      } catch {
-        return { ran: false, edits: {} };
-      }
+    place: `live-edits:${location.pathname}`,
+    ranPlace: `live-ran:${location.pathname}`,
+    get edits() {
+      const kept = tried(() => JSON.parse(localStorage.getItem(this.place)));
+      return Array.isArray(kept) ? kept.filter(isEdit) : [];
     },
-    change(how) {
-      const kept = this.read();
-      how(kept);
-      try {
-        sessionStorage.setItem(this.key, JSON.stringify(kept));
-      } catch {
-        return;
-      }
+    // Keep this edit in place of what is kept of the same cell; without a text only forget that.
+    change({ original, nth, number, text }) {
+      const others = this.edits.filter((edit) => edit.original !== original || edit.nth !== nth);
+      const edits = text === undefined ? others : [...others, { original, nth, number, text }];
+      tried(() => localStorage.setItem(this.place, JSON.stringify(edits)));
+    },
+    get ran() {
+      return tried(() => sessionStorage.getItem(this.ranPlace)) !== null;
+    },
+    set ran(yes) {
+      tried(() => (yes ? sessionStorage.setItem(this.ranPlace, "yes") : sessionStorage.removeItem(this.ranPlace)));
     },
   };
 
@@ -339,21 +356,36 @@
 
     change(text) {
       this.text = text;
-      memory.change(({ edits }) => {
-        if (this.edited) edits[this.number] = { original: this.original, text };
-        else delete edits[this.number];
-      });
+      const { original, nth, number } = this;
+      memory.change({ original, nth, number, text: this.edited ? text : undefined });
       dimOutdated();
     }
 
     // What was edited before the page was loaded again: shown without the editor, which is not loaded yet.
-    recall({ original, text }) {
-      if (original !== this.original) return false; // the book has changed since
+    recall(text) {
       this.text = text;
       this.pre.textContent = text;
-      this.say("Your edit is kept; Python’s variables are lost.", false);
+      this.say("Your edit is kept.", false);
       this.show("reset", true);
-      return true;
+    }
+
+    // An edit of code that the book has no longer: to be read and copied here until the reader discards it.
+    showOld({ original, nth, number, text }) {
+      const discard = make("button", { type: "button", textContent: "Discard this text" });
+      const summary = `The book’s code has changed since you edited it (cell ${number} then). Your text is kept here and does not run.`;
+      const old = make(
+        "details",
+        { className: "live-kept" },
+        make("summary", { textContent: summary }),
+        make("pre", { textContent: text }),
+        discard,
+      );
+      discard.addEventListener("click", () => {
+        memory.change({ original, nth });
+        this.buttons.run.focus();
+        old.remove();
+      });
+      this.bar.before(old);
     }
 
     reset() {
@@ -431,7 +463,7 @@
     try {
       await python.start((news) => cell.say(`${news.text} … You can read on meanwhile.`, news.aloud === true));
       lost?.remove(); // what it says has been made good
-      memory.change((kept) => (kept.ran = true));
+      memory.ran = true;
       const before = runsBefore(cell);
       const stale = (other) => other.ran !== other.text;
       let done = 0;
@@ -541,16 +573,33 @@
   );
 
   for (const cell of cells) if (cell.number) cell.asPublished = cell.shown = cell.madeOf();
-  const before = memory.read();
-  const recalled = cells.filter((cell) => before.edits[cell.number] && cell.recall(before.edits[cell.number]));
+  const live = cells.filter((cell) => cell.number);
+  for (const cell of live) cell.nth = live.filter((other) => other.original === cell.original).indexOf(cell);
+
+  // The cell that has most lines of a text that the book has no longer; of several, the one where that stood.
+  function likest({ original, number }) {
+    const lines = new Set(original.split("\n").filter((line) => line.trim()));
+    const shared = (cell) => cell.original.split("\n").filter((line) => lines.has(line)).length;
+    const far = (cell) => Math.abs(cell.number - number);
+    return [...live].sort((one, other) => shared(other) - shared(one) || far(one) - far(other))[0];
+  }
+
+  for (const edit of memory.edits) {
+    const cell = live.find(({ original, nth }) => original === edit.original && nth === edit.nth);
+    if (cell) cell.recall(edit.text);
+    else likest(edit).showOld(edit);
+  }
   dimOutdated();
+
+  const recalled = live.filter((cell) => cell.edited).map((cell) => cell.number);
+  const news = [];
+  if (memory.ran)
+    news.push("The page was loaded again: Python’s variables are lost, and earlier cells run again with the next Run.");
+  if (recalled.length) news.push(`Your edits are kept (cell ${recalled.join(", ")}). Reset brings back the book’s code.`);
   let lost = null;
-  if (before.ran || recalled.length) {
-    const text =
-      "The page was loaded again: Python’s variables are lost, and earlier cells run again with the next Run." +
-      (recalled.length ? ` Your edits are kept (cell ${recalled.map((cell) => cell.number).join(", ")}).` : "");
-    lost = make("p", { className: "live-lost", textContent: text });
+  if (news.length) {
+    lost = make("p", { className: "live-lost", textContent: news.join(" ") });
     document.querySelector(".live-hint").after(lost);
-    memory.change((kept) => (kept.ran = false));
+    memory.ran = false;
   }
 })();
