@@ -76,7 +76,7 @@ class Bench:
                 before = dict(namespace)
             if before is not None:
                 between.append((grade_id, text))
-            with contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.redirect_stdout(io.StringIO()), self.source.in_folder():
                 exec(compile(text, f"<{self.source.name}: {grade_id}>", "exec"), namespace)
 
     def _judge(
@@ -99,7 +99,7 @@ class Bench:
             text = (replaced or {}).get(grade_id, text)
             sources.update(dict.fromkeys(bound_names(text), text))
             # A cell that raises binds what it bound so far, as in a notebook.
-            with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()):
+            with contextlib.suppress(BaseException), contextlib.redirect_stdout(io.StringIO()), self.source.in_folder():
                 exec(compile(text, "<answer>", "exec"), namespace)
         for name, (value, text) in (put or {}).items():
             namespace[name], sources[name] = value, text

@@ -33,6 +33,17 @@ def autograder(folder: Path, *arguments: str, code: int = 0, **environment: str)
     return done
 
 
+def built_page(folder: Path) -> str:
+    """The page of a course's book, built by the line of its README; a warning ends the build."""
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "-W"]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=500, env={**os.environ, "PATH": path}
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return (folder / "book" / "_build" / "html" / "index.html").read_text(encoding="utf-8")
+
+
 def hand_in(folder: Path, student: str, change: tuple[str, str]) -> None:
     """Solve the released notebook as the source does, but for one piece of text."""
     source = nbformat.read(folder / "source_solutions" / SET / f"{SET}.ipynb", as_version=4)
@@ -125,13 +136,6 @@ def test_the_tests_of_its_set_tell_right_from_wrong_variants(course: Path) -> No
 
 @pytest.mark.slow
 def test_its_page_is_built(course: Path) -> None:
-    """By the line of its README, without a network; the page offers the released notebook."""
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "book", "-W"]
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command, cwd=course, capture_output=True, text=True, timeout=500, env={**os.environ, "PATH": path}
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    page = (course / "book" / "_build" / "html" / "index.html").read_text(encoding="utf-8")
-    assert "median 4.5" in page
+    """Without a network; the page offers the released notebook."""
+    assert "median 4.5" in built_page(course)
     assert list((course / "book" / "_build" / "html" / "_downloads").rglob(f"{SET}.ipynb"))

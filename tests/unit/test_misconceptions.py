@@ -313,3 +313,13 @@ def test_closeness_of_tensors():
     assert close((torch.ones(2), torch.ones(3)), (torch.ones(2), torch.ones(3)))
     assert not close(torch.ones(2), torch.zeros(2))
     assert close(torch.tensor([True]), np.array([True]))
+
+
+def test_tables_are_close_where_labels_and_texts_are_the_same():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"name": ["ash", None], "size": [1.0, np.nan]})
+    assert close(table, table.assign(size=[1 + 1e-9, np.nan])) and close(table["size"], table["size"] + 1e-9)
+    others = [table.assign(name=["oak", None]), table.assign(size=[2.0, np.nan]), table.iloc[:1], table["size"], 3]
+    others += [table.rename(columns={"size": "age"}), table.set_axis(["a", "b"])]
+    assert not any(close(table, other) or close(other, table) for other in others)
+    assert not close(table["size"], table["size"].set_axis(["a", "b"]))
