@@ -32,10 +32,9 @@ SHOWN = """class Shown:
 
     def _repr_html_(self):
         return self.html"""
-TABLE = 'Shown(f"<table class=dataframe><tr><th>number<td>{a}</table>")'
-PLAIN_TABLE = 'Shown(f"<table><tr><th>plain<td>{a}</table>")'
+TABLE = 'Shown(f"<table class=dataframe><tr><th scope=row>number<td>{a}</table>")'
 DRAWING = 'Shown(f"<svg width=60 height=60 role=img aria-label=square><rect width={9 * a} height=50 /></svg>")'
-CELLS = [FIRST, TWICE, THRICE, TWICE, SHOWN, TABLE, PLAIN_TABLE, DRAWING]
+CELLS = [FIRST, TWICE, THRICE, TWICE, SHOWN, TABLE, DRAWING]
 # the book of another day: a cell more above, and another name in the third, now the fourth
 CHANGED = ["print('new here')", FIRST, TWICE, THRICE.replace("thrice", "three times"), TWICE, SHOWN, TABLE]
 
@@ -70,7 +69,8 @@ def another_day(reader) -> None:
 
 
 def codes(reader) -> list[str]:
-    return [pre.inner_text() for pre in reader.page.locator(".cell_input .highlight pre").all()]
+    texts = reader.page.locator(".cell_input .highlight pre").all_text_contents()
+    return [text.removesuffix("\n") for text in texts]
 
 
 def test_edits_are_there_on_another_day_until_reset(reader):
@@ -120,19 +120,21 @@ def kept_texts(reader) -> list[str]:
     return reader.page.locator(".live-kept pre").all_text_contents()
 
 
-REFUSED = "Object.defineProperty(globalThis, NAME, { get() { throw new DOMException('no', 'SecurityError') } });"
-FULL = "Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError') };"
+# refuses what live cells store: the theme's own scripts need theirs
+REFUSE = """for (const name of NAMES) {
+    const own = Storage.prototype[name];
+    Storage.prototype[name] = function (key, ...more) {
+        if (key.startsWith("live-")) throw new DOMException("refused", "QuotaExceededError");
+        return own.call(this, key, ...more);
+    };
+}"""
 
 
-@pytest.mark.parametrize(
-    "script", [REFUSED.replace("NAME", "'localStorage'") + REFUSED.replace("NAME", "'sessionStorage'"), FULL]
-)
-def test_a_browser_that_stores_nothing_is_no_error(address, open_page, script):
-    reader = open_page(f"{address}cells.html", None, script=script)
-    reader.cell(2).edit("print('mine')")
-    reader.cell(1).run()  # without network: it says so, and nothing else fails
-    assert "could not be loaded" in reader.cell(1).output.inner_text()
-    reader.cell(2).press("Reset")
+@pytest.mark.parametrize("refused", ["['setItem']", "['getItem', 'setItem', 'removeItem']"])
+def test_a_browser_that_is_full_or_stores_nothing_is_no_error(address, open_page, refused):
+    reader = open_page(f"{address}cells.html", None, script=REFUSE.replace("NAMES", refused))
+    reader.cell(2).edit("print('lost')").press("Reset")
+    reader.cell(3).edit("print('lost')")
     another_day(reader)
     assert codes(reader) == CELLS
 
@@ -180,8 +182,8 @@ LOOKS = """node => {
 def test_tables_and_drawings_are_dimmed_and_nothing_is_on_paper(reader):
     shown = [
         *(reader.cell(number).published.locator("pre").first for number in (2, 3)),
-        *(reader.cell(number).published.locator("table") for number in (6, 7)),
-        reader.cell(8).published.locator("svg"),
+        reader.cell(6).published.locator("table"),
+        reader.cell(7).published.locator("svg"),
     ]
     fresh = [node.evaluate(LOOKS) for node in shown]
     reader.page.emulate_media(media="print")
