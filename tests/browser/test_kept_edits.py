@@ -192,7 +192,7 @@ def test_tables_and_drawings_are_dimmed_and_nothing_is_on_paper(reader):
     reader.cell(1).edit("a = 7")
     dimmed = [node.evaluate(LOOKS) for node in shown]
     assert not [now for now, before in zip(dimmed, fresh, strict=True) if now == before]
-    reader.page.wait_for_timeout(400)  # the theme lets 300 ms pass before it makes boxes that scroll reachable by keyboard
+    reader.page.wait_for_timeout(400)  # the theme needs 300 ms to make boxes that scroll reachable by keyboard
     for mode in ("light", "dark"):
         reader.page.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
         assert violations(reader.page, within="article") == []
